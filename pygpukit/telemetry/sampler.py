@@ -4,7 +4,8 @@ A sink is any object with
 - `visible: bool`: whether somebody looks; nothing is made for a sink that is not visible;
 - `since: int`, `since_name: int`: where its next frame starts; the sampler advances them;
 - `send_frame(frame: bytes) -> None`: called on the sampler's thread;
-- optionally `device: int` (default 0).
+- optionally `device: int` (default 0);
+- optionally `unseen()`: called on the sampler's thread now and then while nobody looks at the sink.
 
 Sinks are held weakly. The thread runs while there is a sink, and from keep_past() on: at its rate while one is visible,
 else once a second, when it makes a sample for the past and sends nothing, so that a view that opens later, or comes
@@ -23,6 +24,7 @@ import time
 import warnings
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 from pygpukit import _core
@@ -139,12 +141,14 @@ class Sampler:
                     return
                 self._woken.clear()
                 sinks = [sink for sink in self._sinks if sink.visible]
+                others = [sink for sink in self._sinks if not sink.visible]
             self._sending = bool(sinks)
+            self._pass_by(others)
             if sinks:
                 self._tick(sinks)
             else:
                 _remember(_core.telemetry_frame(0, _core.ring_head(), _NO_NAMES, 1)[0])
-            del sinks  # hold no widget while waiting
+            del sinks, others  # hold no widget while waiting
             if time.monotonic() >= self._noted_s:
                 self._noted_s = time.monotonic() + IDLE_S
                 past.note()
@@ -169,11 +173,17 @@ class Sampler:
             _remember(frame)
             for sink in members:
                 sink.since, sink.since_name = since, since_name
-                self._send(sink, frame)
+                self._tell(sink, sink.send_frame, frame)
 
-    def _send(self, sink: Sink, frame: bytes) -> None:
+    def _pass_by(self, sinks: list[Sink]) -> None:
+        for sink in sinks:
+            self._tell(sink, getattr(sink, "unseen", None))
+
+    def _tell(self, sink: Sink, tell: Callable[..., None] | None, *what: bytes) -> None:
+        if tell is None:
+            return
         try:
-            sink.send_frame(frame)
+            tell(*what)
         except Exception as error:  # a closed comm must not end the others' telemetry
             with self._lock:
                 closed = sink not in self._sinks  # by another thread, while this one sent

@@ -29,7 +29,7 @@ import pygpukit as gp
 from pygpukit import _core
 from pygpukit.core.records import SEQUENCES
 from pygpukit.jupyter import allowance, comms
-from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base
+from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base, dashboard
 from pygpukit.jupyter.widgets.fallback import device_html, memory_html, scheduler_html
 from pygpukit.scheduler import Scheduler
 from pygpukit.telemetry import feed
@@ -263,6 +263,46 @@ def test_a_saved_notebook_gets_a_new_picture_when_it_is_another(widget: Any, mon
         f'<div class="gk-live">{text}</div>' for text in ("first", "second")
     ]
     assert {one["model"] for one in pictures(page)} == {widget.model_id}
+
+
+def test_a_view_that_nobody_looks_at_is_saved_as_cells_left_it(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Recorder(widget, monkeypatch)
+    ran = 1
+    monkeypatch.setattr(dashboard, "get_ipython", lambda: SimpleNamespace(execution_count=ran))
+    monkeypatch.setattr(base, "STILL_SHARE", math.inf)
+    telemetry._sampler.stop()  # nothing but what this test calls
+    widget._cells_kept = ran
+    widget._still_due_s = 0.0
+    widget.unseen()
+    assert pictures(page) == [], "no cell has run since it was shown"
+    ran, widget._still_due_s = 2, math.inf
+    widget.unseen()
+    assert pictures(page) == [], "too soon"
+    monkeypatch.setattr(widget, "picture_html", lambda: "left")
+    for _ in range(2):
+        widget._still_due_s = 0.0
+        widget.unseen()
+    assert [one["data"]["text/html"] for one in pictures(page)] == ['<div class="gk-live">left</div>']
+
+
+def test_the_sampler_tells_who_is_not_looked_at() -> None:
+    told = threading.Event()
+
+    class Sink:
+        visible, since, since_name = False, 0, 0
+
+        def send_frame(self, frame: bytes) -> None:
+            raise AssertionError("nobody looks")
+
+        def unseen(self) -> None:
+            told.set()
+
+    sink = Sink()
+    telemetry.add_sink(sink)
+    try:
+        assert told.wait(10)
+    finally:
+        telemetry.remove_sink(sink)
 
 
 def test_pictures_keep_to_their_share_of_time(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:

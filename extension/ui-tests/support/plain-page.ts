@@ -32,13 +32,13 @@ declare global {
   }
 }
 
-/** Loads static/<name>.js as anywidget does (from a Blob URL) and renders one view of it. */
-export async function mount(page: Page, name: ModuleName, answers: Answers = {}): Promise<void> {
+/** Loads static/<name>.js as anywidget does (from a Blob URL) and renders one view of it, in the page or before it comes there. */
+export async function mount(page: Page, name: ModuleName, answers: Answers = {}, where: 'in the page' | 'before' = 'in the page'): Promise<void> {
   const code = readFileSync(join(STATIC, `${name}.js`), 'utf8');
   const css = readFileSync(join(STATIC, 'widgets.css'), 'utf8');
   if (!page.url().startsWith('http:')) await page.goto('about:blank');
   await page.addStyleTag({ content: css });
-  await page.evaluate(async ({ source, given }) => {
+  await page.evaluate(async ({ source, given, before }) => {
     type Listener = (content: unknown, buffers: DataView[]) => void;
     const listeners = new Set<Listener>();
     const sent: unknown[] = [];
@@ -71,14 +71,18 @@ export async function mount(page: Page, name: ModuleName, answers: Answers = {})
     };
     const receiveBuffers = (content: unknown, buffers: DataView[]): void => listeners.forEach((listener) => listener(content, buffers));
     Object.assign(window, { receive, receiveBuffers, sent });
-    const render = (): void => void Object.assign(window, { unmount: widget.render({ model: { ...model }, el: document.body }) });
+    const render = (): void => {
+      const el = before ? document.createElement('div') : document.body;
+      Object.assign(window, { unmount: widget.render({ model: { ...model }, el }) });
+      if (before) requestAnimationFrame(() => document.body.append(el));
+    };
     const again = (): void => {
       window.unmount();
       render();
     };
     Object.assign(window, { again });
     render();
-  }, { source: code, given: answers });
+  }, { source: code, given: answers, before: where === 'before' });
 }
 
 export async function sendFrame(page: Page, frame: DataView): Promise<void> {

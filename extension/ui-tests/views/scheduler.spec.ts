@@ -36,6 +36,20 @@ test('contexts are tenants with a promised and an achieved share, without a task
   await expect(page.locator('.gk-legend-wide .gk-label')).toHaveText(['train']); // those seconds are before the context's
 });
 
+test('shares: what is said of one tenant lies on no other', async ({ page }) => {
+  await page.setViewportSize({ width: 560, height: 900 });
+  await mount(page, 'scheduler');
+  await sendFrame(page, encodeFrame(1, 10e9, { records: [{ kind: 80, t: 10e9 }] }));
+  const rows = ['writer', 'adviser'].map((name, i) => ({ number: i + 1, name, sharePpm: 700_000, memoryBytes: MiB, gpuNs: 0, shortfall: 'the host is too slow' }));
+  await sendMessage(page, { type: 'contexts', tNs: 10e9, rows });
+  await sendMessage(page, { type: 'contexts', tNs: 11e9, rows: rows.map((row) => ({ ...row, gpuNs: 3e8 })) });
+  await sendFrame(page, encodeFrame(2, 11.5e9, { records: [{ kind: 80, t: 11.5e9 }] }));
+  await expect(page.locator('.gk-legend-wide li')).toHaveCount(2);
+  await expect(page.locator('.gk-legend-wide')).toContainText('the host is too slow');
+  const over = await page.locator('.gk-legend-wide li').evaluateAll((items) => items.map((item) => item.scrollWidth > item.clientWidth));
+  expect(over).toEqual([false, false]);
+});
+
 test('shares: of many tenants the largest are drawn, and tables say where they end', async ({ page }) => {
   await mount(page, 'scheduler');
   const tenants = Array.from({ length: 8 }, (_, n) => n + 1);
@@ -53,7 +67,7 @@ test('shares: of many tenants the largest are drawn, and tables say where they e
 });
 
 test('shares: names of tenants are whole where there is room, and on hover where there is none', async ({ page }) => {
-  await page.setViewportSize({ width: 960, height: 900 });
+  await page.setViewportSize({ width: 480, height: 900 });
   await mount(page, 'scheduler');
   const long = 'a tenant whose name is longer than any line of the legend could ever be, and goes on';
   const names: [number, string][] = [[1, 'inference'], [2, 'export'], [3, 'fine-tuning'], [4, long]];

@@ -150,3 +150,11 @@ function lowContrast(): { checked: number; texts: string[] } {
   }
   return { checked, texts };
 }
+
+for (const name of ['player', 'recorder', 'spectrogram', 'talk', 'chat'] as const) {
+  test(`${name}: its colours are the page's, also of a view that was made before it came into the page`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await mount(page, name, {}, 'before');
+    await expect(page.locator('.gk-panel')).toHaveClass(/gk-dark/);
+  });
+}

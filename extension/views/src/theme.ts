@@ -57,3 +57,21 @@ export function watchTheme(onChange: () => void): () => void {
     dark.removeEventListener('change', onChange);
   };
 }
+
+/** Reads a panel's colours once it is in the page, since it has no style before, and whenever they change. */
+export function followTheme(panel: HTMLElement, onRead: (theme: Theme) => void): () => void {
+  const read = (): void => {
+    if (panel.isConnected) onRead(readTheme(panel));
+  };
+  const end = watchTheme(read);
+  const shown = new ResizeObserver(() => {
+    if (!panel.isConnected) return;
+    shown.disconnect();
+    read();
+  });
+  shown.observe(panel);
+  return () => {
+    shown.disconnect();
+    end();
+  };
+}

@@ -91,18 +91,20 @@ class Widget(anywidget.AnyWidget):  # type: ignore[misc]
         """A page begins to look, which may be a new one: it has no still."""
         self._still, self._still_due_s = {}, time.monotonic() + STILL_S
 
-    def _send_still(self, now: bool = False) -> None:
-        """What a notebook that is saved now shows, now and then, or now: the lab extension puts it into the output."""
+    def _send_still(self, now: bool = False) -> bool:
+        """What a notebook that is saved now shows, now and then, or now: the lab extension puts it into the output.
+        False where it was not its time."""
         began_s = time.monotonic()
         comm = self.comm  # which another thread may close meanwhile
         if comm is None or self._still_due_s == math.inf or (began_s < self._still_due_s and not now):
-            return
+            return False
         still = self.still()
         if still != self._still:
             self._still = still
             self.tell_page({"type": "still", "model": comm.comm_id, "data": still})
         took_s = time.monotonic() - began_s
         self._still_due_s = began_s + max(STILL_S, took_s / STILL_SHARE)
+        return True
 
     @property
     def model_id(self) -> str:

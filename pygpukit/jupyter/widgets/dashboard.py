@@ -5,9 +5,12 @@ A live dashboard is a sink of `pygpukit.telemetry.sampler`: frames come on the s
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from pygpukit.jupyter.widgets.base import Widget
+from IPython import get_ipython
+
+from pygpukit.jupyter.widgets.base import STILL_S, Widget
 from pygpukit.jupyter.widgets.source import LiveSource, Source
 from pygpukit.telemetry import sampler
 
@@ -24,6 +27,7 @@ class Dashboard(Widget):
         self.visible = False
         self.since = 0
         self.since_name = 0
+        self._cells_kept = _cells_run()
         super().__init__()
 
     def live_source(self) -> LiveSource:
@@ -57,12 +61,19 @@ class Dashboard(Widget):
                 self.tell_page(content, *buffers)
             self._send_still()
 
+    def unseen(self) -> None:
+        """Called by the sampler while nobody looks: a still of what the cells left that ran since the last one."""
+        cells = _cells_run()
+        if cells != self._cells_kept and self._send_still():
+            self._cells_kept = cells
+
     def close(self) -> None:
         self.visible = False
         super().close()
 
     def _opened(self) -> None:
         if isinstance(self._source, LiveSource):
+            self._still_due_s = time.monotonic() + STILL_S
             sampler.add_sink(self)  # nothing is sent before it is looked at, but there will be a past to show
 
     def _closing(self) -> None:
@@ -88,6 +99,10 @@ class Dashboard(Widget):
         self._source.looked_at(self)
         self.visible = True
         sampler.wake()
+
+
+def _cells_run() -> int:
+    return int(getattr(get_ipython(), "execution_count", 0))
 
 
 def _is_request(content: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import { format } from '@pygpukit/core';
 import { el, setData, setText } from '../dom.js';
-import { readTheme, watchTheme } from '../theme.js';
+import { followTheme } from '../theme.js';
 import { copy, insertCell } from './insert.js';
 import { keepKeys } from './keys.js';
 import { typeset } from './math.js';
@@ -100,12 +100,11 @@ export class ChatView {
     keepKeys(this.element);
     this.stop.hidden = true;
     host.append(this.element);
-    readTheme(this.element);
     // The lab extension marks the view of a kernel that has ended: no message comes of it.
     const ended = new MutationObserver(() => this.showGone());
     ended.observe(this.element, { attributeFilter: ['data-gk-ended'] });
     this.endings.push(
-      watchTheme(() => readTheme(this.element)),
+      followTheme(this.element, () => undefined),
       () => ended.disconnect(),
       () => clearTimeout(this.late),
       () => cancelAnimationFrame(this.frame),

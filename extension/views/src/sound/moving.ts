@@ -2,7 +2,7 @@
 
 import { el, setData, setText } from '../dom.js';
 import { Pane } from '../pane.js';
-import { type Theme, readTheme, watchTheme } from '../theme.js';
+import { type Theme, followTheme, readTheme } from '../theme.js';
 import { AXIS_HEIGHT, drawAxis } from '../timed.js';
 
 export interface Shape {
@@ -35,8 +35,8 @@ export class SpectrogramView {
     this.element.setAttribute('aria-label', 'Spectrogram');
     host.append(this.element);
     this.theme = readTheme(this.element);
-    this.ending = watchTheme(() => {
-      this.theme = readTheme(this.element);
+    this.ending = followTheme(this.element, (theme) => {
+      this.theme = theme;
       this.draw();
     });
   }

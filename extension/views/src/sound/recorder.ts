@@ -1,7 +1,7 @@
 // The recorder: record, stop, how loud it is, how much is there; blocks go to the kernel as they come.
 
 import { el, setData, setText, withModifier } from '../dom.js';
-import { readTheme, watchTheme } from '../theme.js';
+import { followTheme } from '../theme.js';
 import { Microphone } from './microphone.js';
 
 export interface RecorderState {
@@ -50,8 +50,7 @@ export class RecorderView {
       if (!withModifier(event)) event.stopPropagation(); // the lab would take it for a command
     });
     host.append(this.element);
-    readTheme(this.element);
-    this.ending = watchTheme(() => readTheme(this.element));
+    this.ending = followTheme(this.element, () => undefined);
     this.show('ready', '');
   }
 

@@ -2,7 +2,7 @@
 
 import { type TalkStore, type TalkTurn } from '@pygpukit/core';
 import { el, setData, setText, syncRows, withModifier } from '../dom.js';
-import { readTheme, watchTheme } from '../theme.js';
+import { followTheme } from '../theme.js';
 import { Microphone } from './microphone.js';
 import { Output } from './output.js';
 
@@ -70,9 +70,8 @@ export class TalkView {
       if (!withModifier(event)) event.stopPropagation(); // the lab would take it for a command
     });
     host.append(this.element);
-    readTheme(this.element);
     this.ending.push(
-      watchTheme(() => readTheme(this.element)),
+      followTheme(this.element, () => undefined),
       store.subscribe(() => this.heard()),
     );
     this.heard();

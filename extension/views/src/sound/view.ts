@@ -2,7 +2,7 @@
 
 import { type SoundStore } from '@pygpukit/core';
 import { el, setData, setText, withModifier } from '../dom.js';
-import { type Theme, readTheme, watchTheme } from '../theme.js';
+import { type Theme, followTheme, readTheme } from '../theme.js';
 import { Output, RATES } from './output.js';
 import { left, opened } from './outputs.js';
 import { SoundPicture } from './picture.js';
@@ -85,8 +85,8 @@ export class PlayerView {
     this.theme = readTheme(this.element);
     this.ending.push(
       store.subscribe(() => this.heard()),
-      watchTheme(() => {
-        this.theme = readTheme(this.element);
+      followTheme(this.element, (theme) => {
+        this.theme = theme;
         this.draw();
       }),
     );
