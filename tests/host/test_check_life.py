@@ -142,7 +142,7 @@ def test_a_null_array_is_named(y: Any) -> None:
 
 def test_views_are_counted_from_their_start(y: Any) -> None:
     found = run("__global__ void k(float *v) {\n v[threadIdx.x] = 1; }", 1, 64, y[16:32])
-    assert found is not None and (found.array, found.index, found.thread) == ("v", 48, (48, 0, 0))
+    assert found is not None and (found.array, found.index, found.thread) == ("v", 16, (16, 0, 0))
 
 
 def test_the_same_array_twice(y: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import pygpukit as gp  # noqa: F401  for the condition of a skip
 from pygpukit.core.errors import GPUError
+from pygpukit.core.extras import install_command
 from pygpukit.jit import JITKernel, jit, ptx_lines, sass_lines, toolchain
 from pygpukit.jit.toolchain import nvdisasm, nvrtc_candidates
 
@@ -88,7 +90,8 @@ def test_an_image_without_machine_code_says_so() -> None:
 
 def test_without_nvdisasm_one_sentence_says_what_to_install(scale: JITKernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "nvdisasm", lambda: None)
-    with pytest.raises(GPUError, match=r'needs the program nvdisasm; install it with: .*"pygpukit\[inspect\]"'):
+    wanted = re.escape(f"needs the program nvdisasm; install it with: {install_command('inspect')}")
+    with pytest.raises(GPUError, match=wanted):
         _ = scale.sass
 
 

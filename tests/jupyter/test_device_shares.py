@@ -65,7 +65,8 @@ def test_the_device_is_measured_before_the_tasks_are_read(monkeypatch: pytest.Mo
 
     made = [Core(), Core()]
     monkeypatch.setattr("pygpukit.scheduler.live_cores", lambda: made)
-    shown = [SimpleNamespace(label=str(number), core=core) for number, core in enumerate(made)]
+    started = {"started": True, "closed": False}
+    shown = [SimpleNamespace(label=str(number), core=core, **started) for number, core in enumerate(made)]
     monkeypatch.setattr("pygpukit.scheduler.all_schedulers", lambda: shown)
     feed.Feed("test").snapshot()
     assert calls == ["measure", "read", "read"]

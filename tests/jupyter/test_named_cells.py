@@ -90,7 +90,7 @@ def test_an_error_after_an_include_keeps_its_line(shell: Any, arch: str) -> None
 
 def test_what_cannot_be_simulated_is_told_at_its_place(shell: Any) -> None:
     cuda(shell, "--name tools.cuh", TOOLS)
-    body = USER.replace("x[0] = ", 'extern __shared__ int s[]; asm("");\n    x[0] = ')
+    body = USER.replace("x[0] = ", 'extern __shared__ int s[]; asm("nop;");\n    x[0] = ')
     (one,) = failure(shell, "--with tools.cuh", body).diagnostics  # type: ignore[attr-defined]
     assert (one.file, one.line, one.column) == ("cell", 3, 32)
     body = USER.replace("x[0] = ", "extern __shared__ int s[]; missing();\n    x[0] = ")
