@@ -64,11 +64,18 @@ def test_a_link_shows_and_marks_what_belongs_together(
 
 WIDE = """
 const over = [];
+const rows = (cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+};
 for (const box of document.querySelectorAll('.box')) {
   const card = box.firstElementChild, edge = card.getBoundingClientRect().right;
   const parts = [...card.querySelectorAll('td, th, svg, summary, .gk-pane')].map((one) => one.getBoundingClientRect());
   const past = Math.max(...parts.map(({ right }) => right)) - edge;
-  over.push([box.style.width, parts.length, past, edge - box.getBoundingClientRect().right]);
+  const words = [...card.querySelectorAll('th')].filter((one) => !/\\s/.test(one.textContent));
+  const broken = words.filter((one) => one.firstChild && rows(one) > 1).map((one) => one.textContent);
+  over.push([box.style.width, parts.length, past, edge - box.getBoundingClientRect().right, broken]);
 }
 document.body.dataset.report = JSON.stringify(over);
 """
@@ -83,8 +90,9 @@ def test_a_card_stays_in_its_border_at_any_width(chromium: str, tmp_path: Path) 
     boxes = "".join(f"<div class='box' style='width:{width}px'>{html}</div>" for width in (320, 460, 640, 920))
     page = tmp_path / "card.html"
     page.write_text(f"<!doctype html><meta charset='utf-8'><body>{boxes}<script>{WIDE}</script>", encoding="utf-8")
-    for width, parts, past_border, past_box in reported(chromium, page):
+    for width, parts, past_border, past_box, broken in reported(chromium, page):
         assert parts > 3 and past_border <= 0 and past_box <= 0, f"{past_border} px over the border at {width}"
+        assert broken == [], f"words of the head are cut at {width}"
 
 
 def reported(chromium: str, page: Path) -> list[Any]:
