@@ -221,6 +221,7 @@ std::vector<Variable> Module::Variables() const {
   for (const Symbol &symbol : file_.symbols()) {
     const bool shared = symbol.kind == Symbol::kThreadLocal;
     if ((!shared && symbol.kind != Symbol::kObject) || symbol.bytes == 0) continue;
+    if (shared && symbol.name.find("pk_sim_anchor") != std::string_view::npos) continue;  // no kernel has a use for it
     const bool own = OwnVariable(symbol.name) || symbol.name.find("pk_sim_") != std::string_view::npos;
     found.push_back({PlainName(symbol.name), shared ? symbol.value : base_ + symbol.value, symbol.bytes, shared, own});
   }
