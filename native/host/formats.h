@@ -35,14 +35,6 @@ PK_INLINE auto lowered(float scale, float by) {
 }
 #endif
 
-// Bits of bytes: shifted as pairs, then what came from the neighbour is cut off.
-PK_INLINE Bytes right(Bytes bytes, int by, uint8_t mask) {
-  return reinterpret_cast<Bytes>(reinterpret_cast<Pairs>(bytes) >> by) & mask;
-}
-PK_INLINE Bytes left(Bytes bytes, int by, uint8_t mask) {
-  return reinterpret_cast<Bytes>(reinterpret_cast<Pairs>(bytes) << by) & mask;
-}
-
 // Numbers through memory: from there a load fills all lanes with one, where registers would have to be shuffled.
 template <size_t kCount>
 PK_INLINE void settle(float (&numbers)[kCount]) {
@@ -139,18 +131,31 @@ struct Q8_0 {
 
 // ---- Q4_K to Q6_K: 256 elements, groups with scales of their own ----
 
-// Eight scales and eight minima of six bits in twelve bytes, as floats.
+// Eight scales and eight minima of six bits, from twelve bytes.
+PK_INLINE Bytes group_codes(const uint8_t *block) {
+#if defined(__AVX2__)
+  const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i *>(block));  // two scales, then the twelve
+  const __m128i low = _mm_srlv_epi32(_mm_shuffle_epi32(packed, 0xed), _mm_setr_epi32(0, 0, 0, 4));
+  const __m128i high = _mm_srli_epi32(_mm_shuffle_epi32(packed, 0x84), 2);
+  const int six = 0x3f3f3f3f, four = 0x0f0f0f0f, two = 0x30303030;
+  return reinterpret_cast<Bytes>(_mm_or_si128(_mm_and_si128(low, _mm_setr_epi32(six, four, six, four)),
+                                              _mm_and_si128(high, _mm_setr_epi32(0, two, 0, two))));
+#else
+  uint32_t packed[3];
+  __builtin_memcpy(packed, block + 4, 12);
+  const uint32_t low = 0x3f3f3f3fu, four = 0x0f0f0f0fu, two = 0x03030303u;
+  const uint32_t first = (packed[2] & four) | (packed[0] >> 6 & two) << 4;
+  const uint32_t last = (packed[2] >> 4 & four) | (packed[1] >> 6 & two) << 4;
+  typedef uint32_t Four __attribute__((vector_size(16)));
+  const Four codes = {packed[0] & low, first, packed[1] & low, last};
+  return reinterpret_cast<Bytes>(codes);
+#endif
+}
+
 struct Groups {
   float scale[kLanes], least[kLanes];  // the first eight, and the last eight
   PK_INLINE explicit Groups(const uint8_t *block) {
-    uint32_t packed[3];
-    __builtin_memcpy(packed, block + 4, 12);
-    const uint32_t low = 0x3f3f3f3fu, four = 0x0f0f0f0fu, two = 0x03030303u;
-    const uint32_t first = (packed[2] & four) | (packed[0] >> 6 & two) << 4;
-    const uint32_t last = (packed[2] >> 4 & four) | (packed[1] >> 6 & two) << 4;
-    typedef uint32_t Four __attribute__((vector_size(16)));
-    const Four codes = {packed[0] & low, first, packed[1] & low, last};
-    const Lanes all = floats(wide(reinterpret_cast<Bytes>(codes)));
+    const Lanes all = floats(wide(group_codes(block)));
     store(scale, all * half(block));
     store(least, all * half(block + 2));
     settle(scale);

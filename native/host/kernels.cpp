@@ -10,6 +10,7 @@ const Kernels &kernels_plain();
 #if defined(PK_X86_KERNELS)
 const Kernels &kernels_v3();
 const Kernels &kernels_v4();
+const Kernels &kernels_vnni();
 #endif
 
 static const Kernels &chosen() {
@@ -19,10 +20,11 @@ static const Kernels &chosen() {
   __builtin_cpu_init();
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
                   __builtin_cpu_supports("f16c");
-  if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") &&
-      allowed("avx512"))
-    return kernels_v4();
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                  __builtin_cpu_supports("avx512cd");
+  if (v4 && __builtin_cpu_supports("avx512vnni") && allowed("avx512vnni")) return kernels_vnni();
+  if (v4 && allowed("avx512")) return kernels_v4();
   if (v3 && allowed("avx2")) return kernels_v3();
 #endif
   (void)allowed;

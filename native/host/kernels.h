@@ -1,8 +1,10 @@
 // kernels.h: what the host computes with vector instructions, compiled for several kinds of processors and chosen when
 // the process starts. Every kind gives the same bits.
 //
-// A sum over k has 32 partial sums, of every 32nd element, which are added pairwise at the end; products are rounded
-// before they are added. So it depends on its own row of x and of w alone.
+// A sum over k depends on its own row of x and of w alone. With weights that are floats it has 32 partial sums, of
+// every 32nd element, which are added pairwise at the end; products are rounded before they are added. With blocks x
+// becomes whole numbers of 16 bits first, 32 with one scale; products with the codes of a block are exact, added up in
+// fours, and these are scaled and added to 16 partial sums.
 #pragma once
 #include <cstdint>
 
@@ -18,6 +20,7 @@ struct Format {
   int64_t elements, bytes;  // of a block
 };
 const Format &format_of(Kind kind);
+inline bool has_blocks(Kind kind) { return kind >= Kind::kQ4_0; }
 
 // Rows of a weight, below each other.
 struct Weight {
@@ -38,8 +41,13 @@ struct Look {
 struct Kernels {
   const char *name;
   int tile_rows, tile_columns;  // that expanded rows of w are best given in
-  // out[i] = x . row (first + i) of w. x is padded.
+  // out[i] = x . row (first + i) of w, whose elements are floats. x is padded.
   void (*row)(const Weight &w, const float *x, int64_t first, int64_t count, float *out);
+  // A row of x as whole numbers, in coded_bytes(k) from `to` on.
+  void (*code)(const float *x, int64_t k, uint8_t *to);
+  // out[r * out_stride + i] = row r of coded x . row (first + i) of w, which has blocks.
+  void (*coded)(const Weight &w, const uint8_t *x, int64_t rows, int64_t first, int64_t count, float *out,
+                int64_t out_stride);
   // A row of w as float32, padded with zeros.
   void (*expand)(const Weight &w, int64_t row, float *out);
   // out[r * out_stride + c] = x row r . w row c, of rows that are padded to `width`.
@@ -56,6 +64,8 @@ struct Kernels {
 
 const Kernels &kernels();
 
+// Five bytes an element of 64 at a time, and a table of 16 floats for 256.
+constexpr int64_t coded_bytes(int64_t k) { return (k + 63) / 64 * 64 * 5 + (k + 255) / 256 * 64; }
 inline int64_t padded(int64_t k) { return (k + kStep - 1) / kStep * kStep; }
 
 }  // namespace pk::host

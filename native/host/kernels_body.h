@@ -1,5 +1,6 @@
 // kernels_body.h: the functions of Kernels, for the processor that the including file is compiled for. That file says
 // kTileRows and kTileColumns: how many sums its registers hold.
+#include "host/block_codes.h"
 #include "host/formats.h"
 
 namespace pk::host {
@@ -10,29 +11,22 @@ template <typename F, int kRows>
 PK_INLINE void dots(const Weight &w, const uint8_t *at, int64_t row_bytes, const float *x, float *out) {
   Lanes first[kRows], second[kRows];
   for (int row = 0; row < kRows; ++row) first[row] = second[row] = every(0);
-  const int64_t blocks = w.k / F::kElements;
-  for (int64_t block = 0; block < blocks; ++block) {
-    const float *from = x + block * F::kElements;
-    for (int row = 0; row < kRows; ++row)
-      F::each(
-          at + row * row_bytes + block * F::kBytes, [&](int n, const Lanes &a,
-                                                        const Lanes &b) __attribute__((always_inline)) {
-            first[row] = first[row] + a * load(from + n * kStep);
-            second[row] = second[row] + b * load(from + n * kStep + kLanes);
-          });
-  }
-  if constexpr (Plain<F>) {
-    if (const int64_t left = w.k % kStep; left != 0)
-      for (int row = 0; row < kRows; ++row) {
-        alignas(64) uint8_t end[F::kBytes] = {};
-        __builtin_memcpy(end, at + row * row_bytes + blocks * F::kBytes, static_cast<size_t>(left * F::kOne));
-        F::each(
-            end, [&](int, const Lanes &a, const Lanes &b) __attribute__((always_inline)) {
-              first[row] = first[row] + a * load(x + blocks * kStep);
-              second[row] = second[row] + b * load(x + blocks * kStep + kLanes);
-            });
-      }
-  }
+  const auto add = [&](int row, const uint8_t *from, const float *given) __attribute__((always_inline)) {
+    F::each(
+        from, [&](int, const Lanes &a, const Lanes &b) __attribute__((always_inline)) {
+          first[row] = first[row] + a * load(given);
+          second[row] = second[row] + b * load(given + kLanes);
+        });
+  };
+  const int64_t steps = w.k / kStep;
+  for (int64_t step = 0; step < steps; ++step)
+    for (int row = 0; row < kRows; ++row) add(row, at + row * row_bytes + step * F::kBytes, x + step * kStep);
+  if (const int64_t left = w.k % kStep; left != 0)
+    for (int row = 0; row < kRows; ++row) {
+      alignas(64) uint8_t end[F::kBytes] = {};
+      __builtin_memcpy(end, at + row * row_bytes + steps * F::kBytes, static_cast<size_t>(left * F::kOne));
+      add(row, end, x + steps * kStep);
+    }
   for (int row = 0; row < kRows; ++row) out[row] = added(first[row], second[row]);
 }
 
@@ -107,12 +101,116 @@ PK_INLINE void with_format(Kind kind, const Fn &fn) {
   }
 }
 
+template <typename C>
+struct Of {
+  using type = C;
+};
+// The same with the codes of a type of blocks.
+template <typename Fn>
+PK_INLINE void with_codes(Kind kind, const Fn &fn) {
+  switch (kind) {
+    case Kind::kQ4_0:
+      return fn(Of<Q4_0_Codes>{});
+    case Kind::kQ4_1:
+      return fn(Of<Q4_1_Codes>{});
+    case Kind::kQ5_0:
+      return fn(Of<Q5_0_Codes>{});
+    case Kind::kQ5_1:
+      return fn(Of<Q5_1_Codes>{});
+    case Kind::kQ8_0:
+      return fn(Of<Q8_0_Codes>{});
+    case Kind::kQ4_K:
+      return fn(Of<Q4_K_Codes>{});
+    case Kind::kQ5_K:
+      return fn(Of<Q5_K_Codes>{});
+    case Kind::kQ6_K:
+      return fn(Of<Q6_K_Codes>{});
+    default:
+      return;
+  }
+}
+
 void row(const Weight &w, const float *x, int64_t first, int64_t count, float *out) {
-  with_format(w.kind, [&](auto format) { row_of<decltype(format)>(w, x, first, count, out); });
+  with_format(w.kind, [&](auto format) {
+    if constexpr (Plain<decltype(format)>) row_of<decltype(format)>(w, x, first, count, out);
+  });
 }
 
 void expand(const Weight &w, int64_t row, float *out) {
   with_format(w.kind, [&](auto format) { expand_of<decltype(format)>(w, row, out); });
+}
+
+constexpr int kAhead = 2048;  // bytes of W that are on their way: the processor's own reading ahead ends at each page
+
+// kRows rows of coded x with kColumns rows of w. Without the pragmas sums would lie in memory.
+template <typename C, int kRows, int kColumns>
+PK_INLINE void coded_sums(int64_t k, const uint8_t *w, int64_t row_bytes, const uint8_t *x, float *out,
+                          int64_t out_stride) {
+  Lanes sum[kRows][kColumns], shift[kRows][kColumns];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) sum[r][c] = shift[r][c] = every(0);
+  const auto add = [&](int c, const uint8_t *at, int64_t unit) __attribute__((always_inline)) {
+    for (int line = 0; line < C::kBytes; line += 64) __builtin_prefetch(at + kAhead + line, 0, 0);
+    const C block(at);
+    Scaled scaled[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) scaled[r] = block.scaled(Codes(x + r * coded_bytes(k), k), unit, shift[r][c]);
+#pragma GCC unroll 4
+    for (int n = 0; n < C::kElements / (2 * kStep); ++n) {
+      const Pair pair = block.pair(n);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const Codes given(x + r * coded_bytes(k), k);
+        const Ints products = fours<C::kLess>(pair, given, unit * C::kElements + n * 2 * kStep);
+        sum[r][c] = sum[r][c] + floats(products) * C::lanes(scaled[r], n);
+      }
+    }
+  };
+  const int64_t units = k / C::kElements;
+  for (int64_t unit = 0; unit < units; ++unit)
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) add(c, w + c * row_bytes + unit * C::kBytes, unit);
+  if (k % C::kElements != 0)  // one block of two
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) {
+      uint8_t end[C::kBytes] = {};
+      __builtin_memcpy(end, w + c * row_bytes + units * C::kBytes, C::kBlock);
+      add(c, end, units);
+    }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) {
+      float &to = out[r * out_stride + c] = added(sum[r][c], every(0));
+      if constexpr (C::kShifts) to += C::added(shift[r][c]);
+    }
+}
+
+template <typename C, int kRows>
+void coded_rows(int64_t k, const uint8_t *w, int64_t row_bytes, const uint8_t *x, int64_t count, float *out,
+                int64_t out_stride) {
+  constexpr int kColumns = kRows == 1 ? 2 : 1;
+  int64_t c = 0;
+  for (; c + kColumns <= count; c += kColumns)
+    coded_sums<C, kRows, kColumns>(k, w + c * row_bytes, row_bytes, x, out + c, out_stride);
+  for (; c < count; ++c) coded_sums<C, kRows, 1>(k, w + c * row_bytes, row_bytes, x, out + c, out_stride);
+}
+
+void coded(const Weight &w, const uint8_t *x, int64_t rows, int64_t first, int64_t count, float *out,
+           int64_t out_stride) {
+  constexpr int kMost = 4;
+  with_codes(w.kind, [&](auto format) {
+    using C = typename decltype(format)::type;
+    const int64_t row_bytes = w.k / kStep * kStep * C::kBytes / C::kElements;
+    const uint8_t *from = w.at + first * row_bytes;
+    int64_t r = 0;
+    for (; r + kMost <= rows; r += kMost)
+      coded_rows<C, kMost>(w.k, from, row_bytes, x + r * coded_bytes(w.k), count, out + r * out_stride, out_stride);
+    for (; r < rows; ++r)
+      coded_rows<C, 1>(w.k, from, row_bytes, x + r * coded_bytes(w.k), count, out + r * out_stride, out_stride);
+  });
 }
 
 template <int kRows, int kColumns>
@@ -242,7 +340,7 @@ void look(const Look &given) {
   }
 }
 
-constexpr Kernels kKernels = {PK_KERNELS, kTileRows, kTileColumns, row, expand, tile, silu, norm, look};
+constexpr Kernels kKernels = {PK_KERNELS, kTileRows, kTileColumns, row, code, coded, expand, tile, silu, norm, look};
 
 }  // namespace
 }  // namespace pk::host

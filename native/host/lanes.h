@@ -74,6 +74,10 @@ PK_INLINE void store(float *to, const Lanes &lanes) {
 #pragma GCC unroll 4
   for (int i = 0; i < kRegisters; ++i) *reinterpret_cast<Floats *>(to + i * kEach) = lanes.of[i];
 }
+PK_INLINE Ints load_ints(const int32_t *from) {
+  return Ints::each([&](int i)
+                        __attribute__((always_inline)) { return *reinterpret_cast<const Wholes *>(from + i * kEach); });
+}
 PK_INLINE Lanes every(float value) {
   return Lanes::each([&](int) __attribute__((always_inline)) { return Floats{} + value; });
 }
@@ -94,6 +98,14 @@ typedef int8_t Signed __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint16_t Pairs __attribute__((vector_size(16), aligned(1), may_alias));  // the same bytes, two by two
 
 PK_INLINE Bytes load_bytes(const uint8_t *from) { return *reinterpret_cast<const Bytes *>(from); }
+
+// Bits of bytes: shifted as pairs, then what came from the neighbour is cut off.
+PK_INLINE Bytes right(Bytes bytes, int by, uint8_t mask) {
+  return reinterpret_cast<Bytes>(reinterpret_cast<Pairs>(bytes) >> by) & mask;
+}
+PK_INLINE Bytes left(Bytes bytes, int by, uint8_t mask) {
+  return reinterpret_cast<Bytes>(reinterpret_cast<Pairs>(bytes) << by) & mask;
+}
 
 #if defined(__AVX512F__)
 PK_INLINE Ints wide(Bytes bytes) {

@@ -1,5 +1,5 @@
-// linear.cpp: products dealt out by columns of the result. One row reads the blocks as it goes; for several, some rows
-// of W at a time are expanded once, small enough for a core's cache, and multiplied with all rows.
+// linear.cpp: products dealt out by columns of the result. Blocks are read as they are, by rows of x as whole numbers.
+// Of weights that are floats, some rows at a time are expanded for several rows of x, small enough for a core's cache.
 #include "host/linear.h"
 
 #include <algorithm>
@@ -22,6 +22,14 @@ float *room(std::vector<float> &kept, int64_t count) {
   return kept.data();
 }
 thread_local std::vector<float> t_rows, t_panel, t_sums;
+thread_local std::vector<uint8_t> t_codes;
+
+// x as the weights need it: as floats, and as whole numbers where a part has blocks.
+struct Given {
+  const float *rows;
+  const uint8_t *codes;
+  int64_t width;
+};
 
 int64_t rows_of(const Linear &linear) {
   int64_t rows = 0;
@@ -70,33 +78,28 @@ void finish(const Linear &linear, int64_t row, int64_t begin, int64_t count, flo
   }
 }
 
-// Sums of one row of x with the rows begin to end of W.
-void one_row(const Linear &linear, const float *x, int64_t begin, int64_t end, float *sums) {
+// Sums of all rows of x with the rows begin to end of W: (rows, end - begin).
+void all_sums(const Linear &linear, const Given &x, int64_t begin, int64_t end, float *sums) {
+  const Kernels &with = kernels();
   each_part(linear, begin, end, [&](const Weight &weight, int64_t first, int64_t place, int64_t count) {
-    kernels().row(weight, x, first, count, sums + place);
+    if (has_blocks(weight.kind)) {
+      with.coded(weight, x.codes, linear.rows, first, count, sums + place, end - begin);
+    } else if (linear.rows == 1) {
+      with.row(weight, x.rows, first, count, sums + place);
+    } else {
+      float *panel = room(t_panel, count * x.width);
+      for (int64_t i = 0; i < count; ++i) with.expand(weight, first + i, panel + i * x.width);
+      with.tile(x.rows, linear.rows, panel, count, x.width, sums + place, end - begin);
+    }
   });
 }
 
-// The same of all rows: sums (rows, end - begin).
-void all_rows(const Linear &linear, const float *x, int64_t width, int64_t begin, int64_t end, float *sums) {
-  float *panel = room(t_panel, (end - begin) * width);
-  each_part(linear, begin, end, [&](const Weight &weight, int64_t first, int64_t place, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) kernels().expand(weight, first + i, panel + (place + i) * width);
-  });
-  kernels().tile(x, linear.rows, panel, end - begin, width, sums, end - begin);
-}
-
-void columns_from(const Linear &linear, const float *x, int64_t width, int64_t begin, int64_t end) {
+void columns_from(const Linear &linear, const Given &x, int64_t begin, int64_t end) {
   const int64_t count = end - begin, columns = linear.columns();
   const bool both = linear.after == After::kSilu;
   float *sums = room(t_sums, 2 * linear.rows * count), *others = both ? sums + linear.rows * count : nullptr;
-  if (linear.rows == 1) {
-    one_row(linear, x, begin, end, sums);
-    if (both) one_row(linear, x, columns + begin, columns + end, others);
-  } else {
-    all_rows(linear, x, width, begin, end, sums);
-    if (both) all_rows(linear, x, width, columns + begin, columns + end, others);
-  }
+  all_sums(linear, x, begin, end, sums);
+  if (both) all_sums(linear, x, columns + begin, columns + end, others);
   for (int64_t row = 0; row < linear.rows; ++row)
     finish(linear, row, begin, count, sums + row * count, both ? others + row * count : nullptr);
 }
@@ -116,6 +119,19 @@ const float *given_rows(const Linear &linear, int64_t width) {
         std::memcpy(to, from, static_cast<size_t>(linear.k) * sizeof(float));
       std::fill(to + linear.k, to + width, 0.0f);
     }
+  });
+  return found;
+}
+
+const uint8_t *given_codes(const Linear &linear, const float *rows, int64_t width) {
+  const auto has = [](const Part &part) { return has_blocks(part.weight.kind); };
+  if (std::none_of(linear.parts.begin(), linear.parts.end(), has)) return nullptr;
+  const int64_t bytes = coded_bytes(linear.k);
+  if (static_cast<int64_t>(t_codes.size()) < linear.rows * bytes)
+    t_codes.resize(static_cast<size_t>(linear.rows * bytes));
+  uint8_t *found = t_codes.data();
+  in_parts(linear.rows, kNormPart / std::max<int64_t>(1, width), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) kernels().code(rows + row * width, linear.k, found + row * bytes);
   });
   return found;
 }
@@ -140,8 +156,9 @@ void Linear::run() const {
   if (rows == 0) return;
   const int64_t width = padded(k);
   const float *x_rows = given_rows(*this, width);
+  const Given given{x_rows, given_codes(*this, x_rows, width), width};
   in_parts(columns(), part_of(*this, width),
-           [&](int64_t begin, int64_t end) { columns_from(*this, x_rows, width, begin, end); });
+           [&](int64_t begin, int64_t end) { columns_from(*this, given, begin, end); });
 }
 
 }  // namespace pk::host

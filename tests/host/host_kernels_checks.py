@@ -14,13 +14,14 @@ from pygpukit.models.dequantise import named
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(31)
+SIMPLE = ("F32", "F16", "BF16")
 SCALES = {"Q4_0": (0,), "Q5_0": (0,), "Q8_0": (0,), "Q6_K": (208,)}  # where a block's float16 numbers stand
 SCALES |= {"Q4_1": (0, 2), "Q5_1": (0, 2), "Q4_K": (0, 2), "Q5_K": (0, 2)}
 
 
 def weight(kind: str, rows: int, columns: int) -> tuple[gp.GPUArray, Array]:
     """Random blocks, and the float32 values that the reader of files makes of them."""
-    if kind in ("F32", "F16", "BF16"):
+    if kind in SIMPLE:
         values = RNG.standard_normal((rows, columns)).astype(np.float32)
         array = gp.from_numpy(values).astype({"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[kind])
         return array, array.astype("float32").to_numpy()
@@ -39,15 +40,92 @@ def ordered_sums(x: Array, w: Array) -> Array:
     sums = np.zeros((len(x), len(w), 32), np.float32)
     for k in range(0, width, 32):
         sums += x[:, None, k : k + 32] * w[None, :, k : k + 32]
-    while sums.shape[2] > 1:
-        half = sums.shape[2] // 2
+    return pairwise(sums)
+
+
+def coded(x: Array) -> tuple[Array, Array]:
+    """x as whole numbers and their scales, 32 elements with one: what products with blocks are of."""
+    steps = x.reshape(len(x), -1, 32)
+    most = np.abs(steps).max(2)
+    scale = np.where(most >= 1e-30, most / np.float32(32639), np.float32(0))
+    inverse = np.float32(32639) / np.where(most >= 1e-30, most, np.float32(np.inf))
+    whole = np.rint(steps * inverse[..., None])
+    return whole.astype(np.int64), scale
+
+
+def block_numbers(kind: str, raw: Array) -> tuple[Array, Array, Array]:
+    """Codes (blocks, elements) without a sign, the scales of 16 at a time, and what is added to 32 at a time."""
+
+    def half(place: int) -> Array:
+        return np.ascontiguousarray(raw[:, place : place + 2]).view(np.float16).astype(np.float32)
+
+    count = len(raw)
+    none = np.zeros((count, 1), np.float32)
+    if kind in ("Q4_0", "Q4_1"):
+        codes = raw[:, 2:] if kind == "Q4_0" else raw[:, 4:]
+        codes = np.concatenate([codes & 15, codes >> 4], 1).astype(np.int64)
+        return codes - (8 if kind == "Q4_0" else 0), half(0).repeat(2, 1), none if kind == "Q4_0" else half(2)
+    if kind in ("Q5_0", "Q5_1"):
+        at = 2 if kind == "Q5_0" else 4
+        bits = np.unpackbits(raw[:, at : at + 4], axis=1, bitorder="little").astype(np.int64)
+        codes = np.concatenate([raw[:, at + 4 :] & 15, raw[:, at + 4 :] >> 4], 1) + 16 * bits
+        return codes - (16 if kind == "Q5_0" else 0), half(0).repeat(2, 1), none if kind == "Q5_0" else half(2)
+    if kind == "Q8_0":
+        return np.ascontiguousarray(raw[:, 2:]).view(np.int8).astype(np.int64), half(0).repeat(2, 1), none
+    if kind == "Q6_K":
+        low = raw[:, :128].reshape(count, 2, 1, 64) >> np.array([0, 4], np.uint8)[:, None] & 15
+        high = raw[:, 128:192].reshape(count, 2, 1, 32) >> np.array([0, 2, 4, 6], np.uint8)[:, None] & 3
+        codes = low.reshape(count, 256).astype(np.int64) + 16 * high.reshape(count, 256)
+        scales = np.ascontiguousarray(raw[:, 192:208]).view(np.int8).astype(np.float32)
+        return codes - 32, scales * half(208), none
+    packed = raw[:, 4:16].astype(np.int64)
+    first, last = packed[:, 8:] & 15 | (packed[:, :4] >> 6) << 4, packed[:, 8:] >> 4 | (packed[:, 4:8] >> 6) << 4
+    scales = np.concatenate([packed[:, :4] & 63, first], 1).astype(np.float32) * half(0)
+    least = np.concatenate([packed[:, 4:8] & 63, last], 1).astype(np.float32) * half(2)
+    codes = raw[:, -128:].reshape(count, 4, 1, 32) >> np.array([0, 4], np.uint8)[:, None] & 15
+    codes = codes.reshape(count, 256).astype(np.int64)
+    if kind == "Q5_K":
+        fifths = raw[:, 16:48].reshape(count, 1, 32) >> np.arange(8, dtype=np.uint8)[:, None] & 1
+        codes = codes + 16 * fifths.reshape(count, 256)
+    return codes, scales.repeat(2, 1), -least
+
+
+def pairwise(sums: Array) -> Array:
+    """The last axis added up, its two halves first."""
+    while sums.shape[-1] > 1:
+        half = sums.shape[-1] // 2
         sums = sums[..., :half] + sums[..., half:]
     return sums[..., 0]
 
 
+def coded_sums(x: Array, kind: str, raw: Array) -> Array:
+    """x @ w.T of whole numbers, added up in fours, scaled, in 16 partial sums: the promised order."""
+    whole, scale = coded(x)
+    count, steps = scale.shape
+    rows = raw.shape[0]
+    codes, scales, added = block_numbers(kind, raw.reshape(-1, named(kind).bytes))
+    codes, scales = codes.reshape(rows, steps, 8, 4), scales.reshape(rows, steps, 2)
+    fours = np.einsum("csij,rsij->crsi", whole.reshape(count, steps, 8, 4), codes).astype(np.float32)
+    terms = fours * (scales[None] * scale[:, None, :, None]).repeat(4, 3)
+    terms = np.pad(terms, ((0, 0), (0, 0), (0, steps % 2), (0, 0))).reshape(count, rows, -1, 16)
+    sums = np.zeros((count, rows, 16), np.float32)
+    for pair in range(terms.shape[2]):
+        sums += terms[:, :, pair]
+    found = pairwise(sums)
+    if added.any():
+        lanes = 8 if kind.endswith("K") else 2
+        shifts = added.reshape(1, rows, steps) * (scale * whole.sum(2).astype(np.float32))[:, None]
+        shifts = np.pad(shifts, ((0, 0), (0, 0), (0, -steps % lanes))).reshape(count, rows, -1, lanes)
+        sums = np.zeros((count, rows, lanes), np.float32)
+        for part in range(shifts.shape[2]):
+            sums += shifts[:, :, part]
+        found = found + pairwise(sums)
+    return found
+
+
 def products_have_the_promised_bits() -> None:
-    for kind in ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"):
-        for rows, columns in ((37, 768), (1, 256), (5, 77), (3, 1), (4, 0)):
+    for kind in (*SIMPLE, "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"):
+        for rows, columns in ((37, 768), (1, 256), (6, 96), (5, 77), (3, 1), (4, 0)):
             if columns % named(kind).elements:
                 continue
             array, values = weight(kind, rows, columns)
@@ -55,7 +133,12 @@ def products_have_the_promised_bits() -> None:
                 x = RNG.standard_normal((count, columns)).astype(np.float32)
                 out = gp.zeros((count, rows))
                 native.host_linear(gp.from_numpy(x), out, [(kind, array)])
-                assert out.to_numpy().tobytes() == ordered_sums(x, values).tobytes(), (kind, rows, columns, count)
+                got = out.to_numpy()
+                want = ordered_sums(x, values) if kind in SIMPLE else coded_sums(x, kind, array.to_numpy())
+                assert got.tobytes() == want.tobytes(), (kind, rows, columns, count)
+                exact = x.astype(np.float64) @ values.T.astype(np.float64)
+                size = np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(values, axis=1)
+                assert np.abs(got - exact).max(initial=0) <= 1e-4 * size.max(initial=0), kind
             if columns:
                 numbers, found = gp.from_numpy(np.arange(rows, dtype=np.int32)[::-1].copy()), gp.zeros((rows, columns))
                 native.host_rows(numbers, (kind, array), found)
@@ -77,19 +160,25 @@ def layers_are_near_float64() -> None:
                 ([("Q8_0", array)], values),
                 ([("Q4_1", first[0]), ("Q5_0", second[0])], np.concatenate([first[1], second[1]])),
             ):
-                sums = wide @ matrix.T.astype(np.float64) + bias
+                norm = (gp.from_numpy(scale), gp.from_numpy(shift), 1e-5, centered)
+                given, last = gp.from_numpy(x), gp.from_numpy(bias)
+                stored = gp.zeros((rows, 58))
+                native.host_linear(given, stored, parts, last, norm, "store")
+                sums = stored.to_numpy().astype(np.float64)
+                # Codes of x are off by half a 32639th of the largest of 32 at most.
+                most = np.abs(wide).reshape(rows, -1, 32).max(2)[:, None] / 65278
+                bound = (most * np.abs(matrix).reshape(58, -1, 32).sum(2)).sum(2) + 2e-6 * np.abs(sums).max()
+                assert (np.abs(wide @ matrix.T.astype(np.float64) + bias - sums) <= bound).all(), (rows, centered)
                 before = RNG.standard_normal((rows, 58)).astype(np.float32)
                 gate, up = sums[:, :29], sums[:, 29:]
                 tanh = np.tanh(np.sqrt(2 / np.pi) * (sums + 0.044715 * sums**3))
                 for after, want in (
-                    ("store", sums),
                     ("add", sums + before),
                     ("gelu", 0.5 * sums * (1 + tanh)),
                     ("silu", gate * 0.5 * (1 + np.tanh(0.5 * gate)) * up),
                 ):
                     out = gp.from_numpy(before[:, : want.shape[1]].copy())
-                    norm = (gp.from_numpy(scale), gp.from_numpy(shift), 1e-5, centered)
-                    native.host_linear(gp.from_numpy(x), out, parts, gp.from_numpy(bias), norm, after)
+                    native.host_linear(given, out, parts, last, norm, after)
                     error = np.abs(out.to_numpy() - want).max() / np.abs(want).max()
                     assert error < 2e-6, (rows, centered, after, error)
 

@@ -12,7 +12,7 @@ import pytest
 CHECKS = Path(__file__).with_name("host_kernels_checks.py")
 
 
-@pytest.mark.parametrize("kernels", ["avx512", "avx2", "plain"])
+@pytest.mark.parametrize("kernels", ["avx512vnni", "avx512", "avx2", "plain"])
 def test_every_kind_of_instructions_gives_the_same_bits(kernels: str) -> None:
     environment = {**os.environ, "PYGPUKIT_BACKEND": "sim", "PYGPUKIT_HOST_KERNELS": kernels}
     done = subprocess.run(
