@@ -32,7 +32,7 @@ TO_HOST = {
     "array_equal": COUNTS,  # the answer is a Python bool
     "allclose": COUNTS,
     "bincount": COUNTS,  # the smallest and the largest
-    "digitize": 2,  # whether edges rise or fall
+    "digitize": COLUMNS * 4,  # the edges: whether they rise or fall, with NaN last
     "nanargmax": 1,  # whether a row is NaN only
     "nanargmin": 1,
     "item": 8,
@@ -40,7 +40,7 @@ TO_HOST = {
 # Operations whose operand is a list or a number sequence of the host's, with its bytes.
 TO_DEVICE = {"array[list]": 2 * 8, "from_numpy": ROWS * COLUMNS * 4, "asarray": 3 * 8}
 # Edges of bins, which are made on the host and copied as they are made.
-TO_DEVICE |= {"histogram": 9 * 4, "histogram_bin_edges": 9 * 4, "histogram2d": 2 * 5 * 4, "histogramdd": 2 * 5 * 4}
+TO_DEVICE |= {"histogram": 9 * 4, "histogram_bin_edges": 9 * 4, "histogram2d": 2 * 5 * 8, "histogramdd": 2 * 5 * 8}
 
 
 # Methods, operators and indexing, and what makes arrays.
