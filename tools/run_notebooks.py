@@ -1,10 +1,12 @@
 """Runs the notebooks in place and stores their outputs: `python tools/run_notebooks.py [FILE.ipynb ...]`
 
-What is stored is what nbval compares, so widget state, kernel details and execution times are left out.
+What is stored is what nbval compares, so widget state, kernel details and execution times are left out; of sounds
+their pictures are stored, for the sounds of one notebook are megabytes.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 TIMEOUT_S = 300
+SOUND = re.compile(r'<audio controls style="display: block" src="data:audio/wav;base64,[^"]*"></audio>')
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -36,6 +39,8 @@ def run(path: Path) -> None:
         for output in cell.get("outputs", []):
             if WIDGET in output.get("data", {}):
                 del output["data"][WIDGET]  # a dead model id: without it the text or picture beside it is shown
+            if "text/html" in output.get("data", {}):
+                output["data"]["text/html"] = SOUND.sub("", output["data"]["text/html"])
     nbformat.validate(book)
     nbformat.write(book, path)
     print(f"{path.name}: {sum(c.cell_type == 'code' for c in book.cells)} cells ran")

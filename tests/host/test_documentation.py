@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
 import importlib
 import inspect
@@ -49,7 +50,8 @@ def test_every_parameter_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_examples_give_what_they_say(name: str) -> None:
+def test_examples_give_what_they_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtins, "_", None, raising=False)  # doctest sets it, and IPython leaves its own out then
     tests = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"gp": gp, "np": np}, name, None, 0)
     told: list[str] = []
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
