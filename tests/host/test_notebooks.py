@@ -19,7 +19,7 @@ import pygpukit as gp
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 PROJECT = (REPOSITORY / "pyproject.toml").read_text()
-MAX_BYTES = 4_000_000  # a player that is saved has its sound, 0.4 MB each in notebook 10
+MAX_BYTES = 1_000_000
 UNSTABLE = {
     "an address": r"\b0x[0-9a-f]{6,}\b",
     "an absolute path": r"(?<![\w.])/(home|root|tmp|usr|work|Users)/",
