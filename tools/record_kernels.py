@@ -56,7 +56,7 @@ def recognition() -> None:
 def speech() -> None:
     import pygpukit as gp
 
-    gp.tts.load("kokoro-82m", lang=None).synthesize(phonemes="ð")
+    gp.tts.load("kokoro-82m", lang=None).synthesize(phonemes="\u00f0")
 
 
 MODELS: dict[str, Callable[[], None]] = {

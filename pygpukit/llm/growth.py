@@ -36,7 +36,7 @@ def check_cost(text: str, where: str) -> None:
 
 
 def check_added(post_processor: dict[str, Any], where: str) -> None:
-    """Raises ModelFileError where what comes after a text's tokens repeats them, or adds many."""
+    """Raises ModelFileError where the steps after the tokenizer repeat a text's tokens, or add many."""
     repeats, added, left = 1, 0, [post_processor]
     while left:
         part = left.pop()
