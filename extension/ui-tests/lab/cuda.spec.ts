@@ -298,7 +298,7 @@ test('every command has a label, a caption, an icon and a schema', async () => {
     );
   });
   expect(found.map(([id]) => id).sort()).toEqual(
-    ['explain-cell', 'new-workbench', 'open-assembly', 'open-view', 'open-workbench', 'show-status'].map((name) => `pygpukit:${name}`),
+    ['explain-cell', 'new-chat', 'new-workbench', 'open-assembly', 'open-view', 'open-workbench', 'show-status'].map((name) => `pygpukit:${name}`),
   );
   for (const [, ...has] of found) expect(has).toEqual([true, true, true, true]);
 });
