@@ -6,7 +6,7 @@ import { useLab } from '../support/lab-test.ts';
 const SETUP = '%load_ext pygpukit\nimport pygpukit as gp\nx = gp.ones(64)';
 const VIEW = 'gp.dashboard.memory()';
 const HOSTILE = '<script>hit()</script><img src=x onerror=hit()>';
-const PICTURES = { id: 'pygpukit:stills', title: 'pygpukit: Saved views' };
+const PICTURES = { id: 'pygpukit:pictures', title: 'pygpukit: Saved views' };
 const [SETUP_AT, VIEW_AT] = [0, 1];
 
 const lab = useLab({ notebooks: Object.fromEntries(['saved', 'kept', 'others'].map((name) => [`${name}.ipynb`, [SETUP, VIEW]])) });
