@@ -178,7 +178,8 @@ def test_a_process_that_dies_costs_its_unit_only(monkeypatch: pytest.MonkeyPatch
         "def dying(source, **rest):\n    return os._exit(9) if 'DIE' in source else real(source, **rest)\n"
         "worker.compile_source = dying\nworker.main()\n"
     )
-    monkeypatch.setattr(parallel, "_COMMAND", (str(tmp_path / "dying_worker.py"),))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(parallel, "_WORKER", "dying_worker")
     sources = {"a": SOURCE % 1061, "dead": SOURCE % 1062 + " // DIE", "b": SOURCE % 1063, "c": SOURCE % 1064}
     with pytest.raises(CompileAllError, match="1 of 4") as caught:
         compile_all(sources, processes=1)

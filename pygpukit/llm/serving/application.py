@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pygpukit.llm.generation import Generation, Token
     from pygpukit.llm.model import CausalTransformerModel
 
+_ROUNDS_TO_CLOSE = 8  # of the event loop, at most, from a closed socket to the future that says so
 _Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -187,6 +188,7 @@ class Application:
         """Takes a slot of the model, or raises RequestError."""
         if not self._room.locked():
             await self._room.acquire()
+            await self._refuse_gone(gone)
             return
         if self._waiting >= bounds.MOST_WAITING:
             raise RequestError(f"{self._waiting} requests wait already; come back later", status=429, retry_s=1)
@@ -199,9 +201,21 @@ class Application:
             raise
         finally:
             self._waiting -= 1
-        if gone.done() or self._stopping:
+        if not turn.done() or self._stopping:
             _give_up(turn, self._room)
             raise _ending() if self._stopping else RequestError("the client went away", status=499)
+        await self._refuse_gone(gone)
+
+    async def _refuse_gone(self, gone: asyncio.Future[Any]) -> None:
+        """Gives the slot back and raises RequestError if the client has closed its connection by now."""
+        try:
+            for _ in range(_ROUNDS_TO_CLOSE):
+                if gone.done():
+                    raise RequestError("the client went away", status=499)
+                await asyncio.sleep(0)
+        except BaseException:
+            self._room.release()
+            raise
 
 
 class _Stream(StreamingResponse):  # type: ignore[misc,unused-ignore]

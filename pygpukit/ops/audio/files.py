@@ -41,7 +41,10 @@ def read(path: str | os.PathLike[str]) -> AudioBuffer:
         ) from None
     if not 0 < rate <= _MOST_HZ:
         raise InvalidSpecError(f"read: {os.fspath(path)!r} is damaged: it has a rate of {rate} Hz", "path")
-    return from_pcm(samples[:, 0] if samples.shape[1] == 1 else samples.T, int(rate), samples.shape[1])
+    try:
+        return from_pcm(samples[:, 0] if samples.shape[1] == 1 else samples.T, int(rate), samples.shape[1])
+    except InvalidSpecError as error:  # samples that are not finite, which files of floats may hold
+        raise InvalidSpecError(f"read: {os.fspath(path)!r} is damaged: {error}", "path") from None
 
 
 def write(path: str | os.PathLike[str], sound: AudioBuffer, subtype: str = "PCM_16") -> None:
