@@ -74,6 +74,16 @@ def test_flac_and_float_with_soundfile(tmp_path: Path) -> None:
         write(tmp_path / "a.nothing", from_pcm(samples, RATE))
 
 
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_file_whose_samples_are_not_finite_is_named(channels: int, tmp_path: Path) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    samples = np.zeros((9, channels), np.float32)
+    samples[4, -1] = np.nan
+    soundfile.write(tmp_path / "spoilt.wav", samples, 16000, subtype="FLOAT")
+    with pytest.raises(InvalidSpecError, match=r"spoilt\.wav' is damaged: .*is nan"):
+        gp.ops.audio.read(tmp_path / "spoilt.wav")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read(tmp_path / "a.wav")
