@@ -23,6 +23,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("patient")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.append(str(REPOSITORY))  # bench/; last, so that an installed pygpukit comes before the checkout's
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

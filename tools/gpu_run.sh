@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
   --target "$work/site" "$wheels"/*.whl || exit 1
 PYGPUKIT_GIT=$(cat "$wheels/commit") || exit 1
 # Tests run away from the checkout: beside the package's sources its compiled core would not be found.
-cp -r "$here/tests" "$here/tools" "$here/notebooks" "$here/native" "$here/docs" "$here/pyproject.toml" "$work/"
+cp -r "$here/tests" "$here/bench" "$here/tools" "$here/notebooks" "$here/native" "$here/docs" "$here/pyproject.toml" "$work/"
 cd "$work" || exit 1
 export PYGPUKIT_GIT PYTHONPATH="$work/site" PYTHONUNBUFFERED=1 PYGPUKIT_CACHE_DIR="$work/cache" PYGPUKIT_TEST_CACHE_DIR="$work/tests-cache"
 failed=0
@@ -48,7 +48,7 @@ for part in $parts; do
       { heading; timeout 180 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.headless "${books[@]}"; } 2>&1 | tee "$results/notebooks.log"
       ;;
     benchmark)
-      timeout 400 env PYGPUKIT_BACKEND=cuda "$python" -m pygpukit.benchmark ${BENCHMARK:-} --save "$results/benchmark.json" --markdown --check-goals \
+      timeout 400 env PYGPUKIT_BACKEND=cuda "$python" -m bench ${BENCHMARK:-} --save "$results/benchmark.json" --markdown --check-goals \
         2> >(tee "$results/benchmark.log" >&2) | tee "$results/benchmark.md"
       ;;
     *)

@@ -22,15 +22,19 @@ from .suite import LONG, SUITES, BenchmarkSuite
 _CHOOSING = ("gemm", "gemv", "fp8", "attention", "decode")
 
 
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="python -m pygpukit.benchmark", description="Measure pygpukit, beside its peers where they are installed."
-    )
+def parser(prog: str) -> argparse.ArgumentParser:
+    """The command's options, with the suites that are registered."""
+    p = argparse.ArgumentParser(prog=prog, description="Measure pygpukit, beside its peers where they are installed.")
     p.add_argument("--quick", action="store_true", help="fewer samples, smaller arrays, no peers")
+    but = f" but {', '.join(sorted(LONG))}" if LONG else ""
+    p.add_argument("--all", action="store_true", help=f"every suite{but} (also the default when none is named)")
     p.add_argument(
-        "--all", action="store_true", help=f"every suite but {', '.join(LONG)} (also the default when none is named)"
+        "--suite",
+        action="append",
+        type=_suite,
+        metavar="S",
+        help=f"may be given several times: {', '.join(SUITES)}",
     )
-    p.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given several times")
     p.add_argument("--arrays", action="store_true", help="the array operators beside a device copy: --suite operators")
     p.add_argument("--conv", action="store_true", help="convolutions of models beside cuDNN: --suite conv")
     p.add_argument(
@@ -71,6 +75,14 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--markdown", action="store_true", help="print Markdown tables")
     return p
+
+
+def _suite(name: str) -> str:
+    if name not in SUITES:
+        raise argparse.ArgumentTypeError(
+            f"there is no suite {name!r}, but {', '.join(SUITES)}; a checkout has more: python -m bench"
+        )
+    return name
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -130,9 +142,9 @@ def _chosen(p: argparse.ArgumentParser, args: argparse.Namespace, peers: bool) -
     return names, benchmarks
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, prog: str = "python -m pygpukit.benchmark") -> int:
     """Exit code 0; 1 for a regression or missed goal that was asked about; 2 for a refused flag or baseline."""
-    p = parser()
+    p = parser(prog)
     args = p.parse_args(argv)
     if args.fail_on_regression and not args.compare:
         p.error("--fail-on-regression needs --compare FILE")

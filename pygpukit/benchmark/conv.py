@@ -98,7 +98,7 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
         yield Unavailable(f"{CATEGORY}/torch", "the simulated device is no GPU to compare peers on")
         return
     theirs: dict[str, tuple[float, float]] = {}
-    for key, found in process_times("conv_peers", "quick" if quick else "full", timeout_s=TIMEOUT_S):
+    for key, found in process_times(f"{__package__}.conv_peers", "quick" if quick else "full", timeout_s=TIMEOUT_S):
         if isinstance(found, str):
             yield Unavailable(f"{CATEGORY}/{key} torch", found)
         else:

@@ -36,12 +36,12 @@ TIMEOUT_S = 120
 
 def peer_times(library: str, quick: bool) -> Iterator[tuple[str, float | str]]:
     """(row, microseconds or the reason for none), from a fresh process."""
-    yield from process_times("operator_peers", library, size("float32", "cuda", quick).n)
+    yield from process_times(__name__, library, size("float32", "cuda", quick).n)
 
 
 def process_times(module: str, *arguments: object, timeout_s: float = TIMEOUT_S) -> Iterator[tuple[str, Any]]:
-    """What a module of this package prints as JSON in a process of its own, or ("all rows", why it printed nothing)."""
-    command = [sys.executable, "-m", f"{__package__}.{module}", *map(str, arguments)]
+    """What a module prints as JSON in a process of its own, or ("all rows", why it printed nothing)."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""The suites of this version, and the runner that turns them into a report."""
+"""The suites of the command, and the runner that turns them into a report."""
 
 from __future__ import annotations
 
@@ -22,44 +22,22 @@ from .compare import ComparisonResult, compare_reports
 from .environment import environment, get_gpu_info
 from .result import BenchmarkReport, BenchmarkResult, Unavailable
 
-SUITES = (
-    "imports",
-    "context",
-    "pool",
-    "eviction",
-    "overcommit",
-    "scheduling",
-    "launch",
-    "promptness",
-    "variants",
-    "jit",
-    "cells",
-    "simulator",
-    "check",
-    "limits",
-    "arrays",
-    "operators",
-    "shapes",
-    "matmul",
-    "attention",
-    "conv",
-    "fft",
-    "sound",
-    "accuracy",
-    "determinism",
-    "transfers",
-    "scheduler",
-    "partitions",
-    "churn",
-    "llm",
-    "cpu_models",
-    "voice",
-)
-LONG = ("shapes", "cpu_models")  # measured only where they are named
+# Name and module, in the order in which they are measured.
+SUITES = {
+    name: f"{__package__}.{name}"
+    for name in ("pool", "launch", "jit", "limits", "arrays", "operators", "matmul", "attention", "conv")
+}
+LONG: set[str] = set()  # measured only where they are named
+
+
+def register(package: str, names: Iterable[str], long: Iterable[str] = ()) -> None:
+    """Make modules of another package suites of this process; `long`: those measured only where they are named."""
+    SUITES.update({name: f"{package}.{name}" for name in names})
+    LONG.update(long)
 
 
 class SuiteModule(Protocol):
-    """A module of this package with `rows`, and `peer_rows(ours, quick)` where peers exist."""
+    """A module with `rows`, and with `peer_rows(ours, quick)` where peers exist."""
 
     def rows(self, quick: bool) -> Iterator[BenchmarkResult | Unavailable]: ...
 
@@ -67,8 +45,8 @@ class SuiteModule(Protocol):
 def load(name: str) -> SuiteModule:
     """The module of a suite. Raises ValueError for an unknown name."""
     if name not in SUITES:
-        raise ValueError(f"there is no benchmark suite {name!r}; this version measures: {', '.join(SUITES)}")
-    module: SuiteModule = importlib.import_module(f".{name}", __package__)
+        raise ValueError(f"there is no suite {name!r}, but {', '.join(SUITES)}; a checkout has more: python -m bench")
+    module: SuiteModule = importlib.import_module(SUITES[name])
     return module
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sim_table import Module, Table
 
-from pygpukit.benchmark.kernels import ADD, MATMUL
+from bench.kernels import ADD, MATMUL
 
 BLUR = """
 __global__ void blur(const float *__restrict__ in, float *__restrict__ out, int width, int height) {

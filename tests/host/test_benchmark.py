@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import bench
+from bench import promptness, variants
 from pygpukit import benchmark
-from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch, promptness, variants
+from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, compare_reports, launch, main
 from pygpukit.benchmark import environment as where
 from pygpukit.benchmark.base import Benchmark
 from pygpukit.benchmark.goals import GOALS, check_goals
@@ -140,8 +142,23 @@ def test_text_and_markdown_show_every_row_and_peer() -> None:
 def test_every_suite_has_rows_and_unknown_ones_are_refused() -> None:
     for name in SUITES:
         assert callable(load(name).rows)
-    with pytest.raises(ValueError, match="no benchmark suite 'gemm'"):
+    with pytest.raises(ValueError, match="there is no suite 'gemm'"):
         BenchmarkSuite().add_suite("gemm")
+
+
+def test_every_suite_of_the_checkout_is_registered_and_the_wheel_names_where_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    of_bench = {
+        path.stem for path in Path(bench.__file__).parent.glob("*.py") if "\ndef rows(quick: bool)" in path.read_text()
+    }
+    assert of_bench == {name for name, module in SUITES.items() if module.startswith("bench.")}
+    alone = "from pygpukit.benchmark import main; main(['--suite', 'churn'])"
+    ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and "no suite 'churn'" in ended.stderr and "python -m bench" in ended.stderr
+    with pytest.raises(SystemExit):
+        main(["--suite", "churns"])
+    assert "churn, llm" in capsys.readouterr().err
 
 
 def test_a_report_names_the_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from interrupts import interrupt
 
 import pygpukit as gp
-from pygpukit.benchmark.kernels import MATMUL
+from bench.kernels import MATMUL
 from pygpukit.core.errors import CompileError, GPUError, KernelArgumentError, KernelCheckError
 from pygpukit.jit.compile.sim_flops import COUNTS_FLOPS
 from pygpukit.jit.compile.simulator import CompilerNotFound

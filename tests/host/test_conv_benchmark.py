@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
+from bench.figures import FIGURES, MissingDataError
+from bench.figures.cli import main
 from pygpukit import benchmark
 from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, conv
 from pygpukit.benchmark.conv_cases import KINDS, LAYOUTS, SMALL, Case, cases, ends, error, title
-from pygpukit.benchmark.figures import FIGURES, MissingDataError
-from pygpukit.benchmark.figures.cli import main
 from pygpukit.benchmark.result import Unavailable
 
 LIMITS = {"bfloat16": 1e-2, "float16": 1.5e-3, "tf32": 1e-5}

@@ -10,23 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from bench import churn, overcommit, scheduler, scheduler_contest, scheduler_latency
+from bench.figures import FIGURES, MissingDataError, digest, svg
+from bench.figures.cli import PAGE, main
+from bench.figures.picture import distribution, label, thinned
+from bench.scheduler_contest import Run, Tick, priorities_of
+from bench.scheduler_load import Tenant, make_tenant
 from pygpukit.benchmark import (
     BenchmarkReport,
     BenchmarkResult,
     BenchmarkSuite,
     GPUInfo,
-    churn,
-    overcommit,
-    scheduler,
-    scheduler_contest,
-    scheduler_latency,
 )
-from pygpukit.benchmark.figures import FIGURES, MissingDataError, digest, svg
-from pygpukit.benchmark.figures.cli import PAGE, main
-from pygpukit.benchmark.figures.picture import distribution, label, thinned
 from pygpukit.benchmark.result import Unavailable
-from pygpukit.benchmark.scheduler_contest import Run, Tick, priorities_of
-from pygpukit.benchmark.scheduler_load import Tenant, make_tenant
 from pygpukit.core.extras import install_command
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -62,7 +58,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def one_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pygpukit.benchmark.figures.contests.CASES", {"75/25": (0.75, 0.25)})
+    monkeypatch.setattr("bench.figures.contests.CASES", {"75/25": (0.75, 0.25)})
 
 
 MEASURED = ("shares-over-time", "share-error-by-window", "throughput-kept", "request-latency", "eviction-rate",
@@ -147,7 +143,7 @@ def test_without_matplotlib_the_command_tells_how_to_get_it(
 def test_figures_import_matplotlib_only_to_draw() -> None:
     import subprocess
 
-    code = "import sys, pygpukit.benchmark.figures; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, bench.figures; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -166,7 +162,7 @@ def test_committed_pictures_belong_to_the_committed_reports() -> None:
                 continue
             shown += 1
             assert picture.exists(), f"draw {picture}"
-            redraw = f"python -m pygpukit.benchmark.figures {path.relative_to(DOCS.parent)}"
+            redraw = f"python -m bench.figures {path.relative_to(DOCS.parent)}"
             assert re.findall(r"numbers: (\w+)", picture.read_text()) == [digest(numbers)], f"{picture}: {redraw}"
             assert picture.stat().st_size < MOST_BYTES
         assert shown

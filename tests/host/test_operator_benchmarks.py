@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
+from bench import accuracy_cases
+from bench.accuracy import _errors
+from bench.determinism import RUNS_SIM, _Trial
 from pygpukit import benchmark
-from pygpukit.benchmark import accuracy_cases, operator_peers, operators
-from pygpukit.benchmark.accuracy import _errors
-from pygpukit.benchmark.determinism import RUNS_SIM, _Trial
+from pygpukit.benchmark import operator_peers, operators
 from pygpukit.benchmark.goals import GOALS, OF_COPY, Goal, Verdict
 from pygpukit.benchmark.operator_cases import CALLS, CASES, DTYPES, function, size
 from pygpukit.benchmark.result import BenchmarkResult, Unavailable

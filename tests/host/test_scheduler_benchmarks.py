@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import pytest
 
+from bench import scheduler_latency as latency
+from bench.scheduler_latency import KERNELS, Seen, arrivals, closed_loop, open_loop
+from bench.scheduler_load import Tenant, make_tenant
 from pygpukit import _core
-from pygpukit.benchmark import scheduler_latency as latency
 from pygpukit.benchmark.goals import GOALS
-from pygpukit.benchmark.scheduler_latency import KERNELS, Seen, arrivals, closed_loop, open_loop
-from pygpukit.benchmark.scheduler_load import Tenant, make_tenant
 from pygpukit.scheduler import Scheduler
 
 LOADS = ("multiply_adds", "storm", "triad", "one_wave")

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo, shape_peers, shapes
-from pygpukit.benchmark.figures import FIGURES, MissingDataError
-from pygpukit.benchmark.figures.cli import main
+from bench import shape_peers, shapes
+from bench.figures import FIGURES, MissingDataError
+from bench.figures.cli import main
+from bench.shape_cases import DTYPES, LAYOUTS, OPERATIONS, elements, function
+from pygpukit.benchmark import BenchmarkReport, BenchmarkResult, GPUInfo
 from pygpukit.benchmark.result import Unavailable
-from pygpukit.benchmark.shape_cases import DTYPES, LAYOUTS, OPERATIONS, elements, function
 from pygpukit.benchmark.suite import LONG, BenchmarkSuite
 
 

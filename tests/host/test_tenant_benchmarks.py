@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 import pygpukit as gp
+from bench import churn, overcommit
+from bench.churn import Season, ledger, season_rows
 from pygpukit import _core
-from pygpukit.benchmark import churn, overcommit
-from pygpukit.benchmark.churn import Season, ledger, season_rows
 from pygpukit.memory import pool
 from pygpukit.scheduler import Scheduler, create_context
 

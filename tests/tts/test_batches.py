@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.benchmark.voice_weights import kokoro_shapes
+from bench.voice_weights import kokoro_shapes
 from pygpukit.ops import host
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts import batches

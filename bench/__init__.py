@@ -1,0 +1,32 @@
+"""Development benchmarks, of a checkout only: `python -m bench` has these suites beside those of pygpukit.benchmark."""
+
+from pygpukit.benchmark.suite import register
+
+register(
+    __name__,
+    (
+        "imports",
+        "context",
+        "eviction",
+        "overcommit",
+        "scheduling",
+        "promptness",
+        "variants",
+        "cells",
+        "simulator",
+        "check",
+        "shapes",
+        "fft",
+        "sound",
+        "accuracy",
+        "determinism",
+        "transfers",
+        "scheduler",
+        "partitions",
+        "churn",
+        "llm",
+        "cpu_models",
+        "voice",
+    ),
+    long=("shapes", "cpu_models"),
+)
