@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygpukit.llm.tokenizer import Tokenizer
 from pygpukit.models.safetensors import Dtype, SafeTensorsFile, TensorInfo, load_safetensors
+from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Dtype", "SafeTensorsFile", "TensorInfo", "Tokenizer", "load_safetensors"]
 

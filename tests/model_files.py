@@ -48,7 +48,7 @@ def gguf(fields: dict[str, Any], tensors: dict[str, tuple[str, tuple[int, ...], 
 
 def byte_vocabulary() -> list[str]:
     """One token a byte, as GPT-2 spells them."""
-    from pygpukit.llm.text_stream import byte_letters
+    from pygpukit.models.tokenizer.text_stream import byte_letters
 
     return list(byte_letters())
 
@@ -110,7 +110,7 @@ def llama(path: Path, **more: Any) -> Path:
 
 def tokenizer_json() -> str:
     """A tokenizer.json of the same tokens."""
-    from pygpukit.llm.gguf_tokenizer import from_fields
+    from pygpukit.models.tokenizer.gguf import from_fields
 
     return str(from_fields(tokenizer_fields(), "made here")._tokenizer.to_str())
 

@@ -65,7 +65,7 @@ class WhisperTokenizer:
     """The tokenizer of a model's folder: encode() gives the ids of a text alone, without tokens that mean something."""
 
     def __init__(self, model_path: str | os.PathLike[str]) -> None:
-        from pygpukit.llm.tokenizer import Tokenizer
+        from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
         self.model_path = str(model_path)
         self._tokenizer = Tokenizer(model_path)

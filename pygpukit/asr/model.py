@@ -25,7 +25,7 @@ from pygpukit.kernels.needed import Coming
 
 if TYPE_CHECKING:
     from pygpukit.llm.loading import Told
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 _NEEDS = "models", "speech recognition", "tokenizers"
 

@@ -9,7 +9,7 @@ from pygpukit.core.errors import InvalidSpecError, ModelFileError
 
 if TYPE_CHECKING:
     from pygpukit.asr.config import WhisperConfig
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 TIME_STEP = 0.02  # seconds from one timestamp token to the next
 _MULTILINGUAL = 51865  # tokens; models of English have one less

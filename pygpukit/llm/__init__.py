@@ -11,7 +11,7 @@ _HOMES = {
     "pygpukit.llm.conversation": "Conversation",
     "pygpukit.llm.message": "Message",
     "pygpukit.llm.serving.server": "Server serve",
-    "pygpukit.llm.template": (
+    "pygpukit.models.tokenizer.template": (
         "CHATML_TEMPLATE ChatMessage ChatTemplate LLAMA2_TEMPLATE LLAMA3_TEMPLATE MISTRAL_TEMPLATE QWEN_TEMPLATE "
         "TEMPLATES apply_chat_template create_chat_prompt format_chat_messages"
     ),
@@ -35,8 +35,8 @@ _HOMES = {
     "pygpukit.llm.looking": "attention",
     "pygpukit.llm.sampling": "Sampling",
     "pygpukit.llm.weights": "load",
-    "pygpukit.llm.text_stream": "TextStream",
-    "pygpukit.llm.tokenizer": "Tokenizer",
+    "pygpukit.models.tokenizer.text_stream": "TextStream",
+    "pygpukit.models.tokenizer.tokenizer": "Tokenizer",
     "pygpukit.models.safetensors": "Dtype SafeTensorsFile ShardedSafeTensorsFile TensorInfo load_safetensors",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -50,25 +50,25 @@ from pygpukit.llm.models import detect_model_spec as detect_model_spec
 from pygpukit.llm.sampling import Sampling as Sampling
 from pygpukit.llm.serving.server import Server as Server
 from pygpukit.llm.serving.server import serve as serve
-from pygpukit.llm.template import CHATML_TEMPLATE as CHATML_TEMPLATE
-from pygpukit.llm.template import LLAMA2_TEMPLATE as LLAMA2_TEMPLATE
-from pygpukit.llm.template import LLAMA3_TEMPLATE as LLAMA3_TEMPLATE
-from pygpukit.llm.template import MISTRAL_TEMPLATE as MISTRAL_TEMPLATE
-from pygpukit.llm.template import QWEN_TEMPLATE as QWEN_TEMPLATE
-from pygpukit.llm.template import TEMPLATES as TEMPLATES
-from pygpukit.llm.template import ChatMessage as ChatMessage
-from pygpukit.llm.template import ChatTemplate as ChatTemplate
-from pygpukit.llm.template import apply_chat_template as apply_chat_template
-from pygpukit.llm.template import create_chat_prompt as create_chat_prompt
-from pygpukit.llm.template import format_chat_messages as format_chat_messages
-from pygpukit.llm.text_stream import TextStream as TextStream
-from pygpukit.llm.tokenizer import Tokenizer as Tokenizer
 from pygpukit.llm.weights import load as load
 from pygpukit.models.safetensors import Dtype as Dtype
 from pygpukit.models.safetensors import SafeTensorsFile as SafeTensorsFile
 from pygpukit.models.safetensors import ShardedSafeTensorsFile as ShardedSafeTensorsFile
 from pygpukit.models.safetensors import TensorInfo as TensorInfo
 from pygpukit.models.safetensors import load_safetensors as load_safetensors
+from pygpukit.models.tokenizer.template import CHATML_TEMPLATE as CHATML_TEMPLATE
+from pygpukit.models.tokenizer.template import LLAMA2_TEMPLATE as LLAMA2_TEMPLATE
+from pygpukit.models.tokenizer.template import LLAMA3_TEMPLATE as LLAMA3_TEMPLATE
+from pygpukit.models.tokenizer.template import MISTRAL_TEMPLATE as MISTRAL_TEMPLATE
+from pygpukit.models.tokenizer.template import QWEN_TEMPLATE as QWEN_TEMPLATE
+from pygpukit.models.tokenizer.template import TEMPLATES as TEMPLATES
+from pygpukit.models.tokenizer.template import ChatMessage as ChatMessage
+from pygpukit.models.tokenizer.template import ChatTemplate as ChatTemplate
+from pygpukit.models.tokenizer.template import apply_chat_template as apply_chat_template
+from pygpukit.models.tokenizer.template import create_chat_prompt as create_chat_prompt
+from pygpukit.models.tokenizer.template import format_chat_messages as format_chat_messages
+from pygpukit.models.tokenizer.text_stream import TextStream as TextStream
+from pygpukit.models.tokenizer.tokenizer import Tokenizer as Tokenizer
 
 __all__: list[str]
 _HOME_OF: dict[str, str]

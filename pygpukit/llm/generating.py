@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
-from pygpukit.llm.chat_text import chat_ids
 from pygpukit.llm.engine import Engine
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
 from pygpukit.llm.sampling import Sampling
-from pygpukit.llm.text import THINKING
+from pygpukit.models.tokenizer.chat_text import chat_ids
+from pygpukit.models.tokenizer.tokenizer import THINKING
 
 if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
-    from pygpukit.llm.template import Message
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.template import Message
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 Prompt: TypeAlias = "str | Sequence[int] | Sequence[Message]"
 
@@ -288,7 +288,7 @@ def _is_ids(prompt: object) -> bool:
 
 
 def _messages(prompt: Any) -> list[Message]:
-    from pygpukit.llm.template import ChatMessage
+    from pygpukit.models.tokenizer.template import ChatMessage
 
     if isinstance(prompt, native.ArrayBase):
         raise TypeError("prompt is a GPUArray, and nothing is copied to the host implicitly; use prompt.to_numpy()")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.layers.blocks import Blocks
     from pygpukit.llm.models.spec import ModelSpec
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 
 @dataclass

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pygpukit.llm.tokenizer import Tokenizer
-
-THINKING = ("<think>", "</think>")
+from pygpukit.models.tokenizer.tokenizer import THINKING, Tokenizer
 
 
 @dataclass(frozen=True)

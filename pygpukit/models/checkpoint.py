@@ -14,7 +14,7 @@ from pygpukit.models.fetch import get
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 _PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(6)))
 

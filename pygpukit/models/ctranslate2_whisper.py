@@ -15,7 +15,7 @@ from pygpukit.models.documents import read_object
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
     Array = np.ndarray[Any, Any]
 
@@ -95,7 +95,7 @@ class CTranslate2Checkpoint:
         return None  # what reads Whisper wants values
 
     def tokenizer(self) -> Tokenizer:
-        from pygpukit.llm.tokenizer import Tokenizer
+        from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
         if self._tokenizer is None:
             self._tokenizer = Tokenizer(self.folder)

@@ -15,7 +15,7 @@ from pygpukit.models.scaled import check_formats, scales_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 _PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.00.pth", "model.pt")
 
@@ -70,7 +70,7 @@ class FolderCheckpoint:
         return None if kind is None or len(self.shape(name)) != 2 else (kind, self.read(name), False)
 
     def tokenizer(self) -> Tokenizer:
-        from pygpukit.llm.tokenizer import Tokenizer
+        from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
         if self._tokenizer is None:
             self._tokenizer = Tokenizer(self.folder)

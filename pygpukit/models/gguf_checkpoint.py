@@ -15,7 +15,7 @@ from pygpukit.models.gguf_config import config_of, ends
 from pygpukit.models.gguf_parts import open_gguf
 
 if TYPE_CHECKING:
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
     Array = np.ndarray[Any, Any]
 
@@ -76,7 +76,7 @@ class GGUFCheckpoint:
         return tensor.block.name, rows if heads is None else _halves(rows, heads), turned
 
     def tokenizer(self) -> Tokenizer:
-        from pygpukit.llm.gguf_tokenizer import from_fields
+        from pygpukit.models.tokenizer.gguf import from_fields
 
         if self._tokenizer is None:
             self._tokenizer = from_fields(self._gguf.fields, str(self._gguf.file.path))

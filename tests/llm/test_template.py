@@ -18,9 +18,9 @@ from pygpukit.llm import (
     apply_chat_template,
     create_chat_prompt,
     format_chat_messages,
-    template,
 )
-from pygpukit.llm.gguf_tokenizer import from_fields
+from pygpukit.models.tokenizer import template
+from pygpukit.models.tokenizer.gguf import from_fields
 
 CHAT = create_chat_prompt("q", "s")
 

@@ -14,9 +14,9 @@ import pytest
 from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.core.extras import install_command
 from pygpukit.llm import Tokenizer
-from pygpukit.llm.gguf_tokenizer import from_fields
-from pygpukit.llm.pre_tokenizers import PRE_TOKENIZERS
 from pygpukit.models import open_checkpoint
+from pygpukit.models.tokenizer.gguf import from_fields
+from pygpukit.models.tokenizer.pre_tokenizers import PRE_TOKENIZERS
 
 GOLDEN = json.loads((Path(__file__).parent / "data" / "smollm2_tokenizer.json").read_text())
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pygpukit.llm.gguf_tokenizer import Vocabulary
+    from pygpukit.models.tokenizer.gguf import Vocabulary
 
 _SPACE = "\u2581"
 _UNKNOWN, _BYTE = 2, 6  # kinds of tokens

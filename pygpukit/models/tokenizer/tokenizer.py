@@ -13,13 +13,14 @@ from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.core.extras import need
-from pygpukit.llm.chat_text import chat_ids
-from pygpukit.llm.ending import END_NAMES
-from pygpukit.llm.growth import check_added, check_cost, check_growth
-from pygpukit.llm.template import ChatTemplate, Message
-from pygpukit.llm.text import THINKING
-from pygpukit.llm.text_stream import TextStream, byte_of, bytes_of
 from pygpukit.models.documents import read_object, read_text
+from pygpukit.models.tokenizer.bounds import check_added, check_cost, check_growth
+from pygpukit.models.tokenizer.chat_text import chat_ids
+from pygpukit.models.tokenizer.ending import END_NAMES
+from pygpukit.models.tokenizer.template import ChatTemplate, Message
+from pygpukit.models.tokenizer.text_stream import TextStream, byte_of, bytes_of
+
+THINKING = ("<think>", "</think>")  # what models that think write around it
 
 # Names by which a tokenizer.json without a tokenizer_config.json shows its special tokens.
 _USUAL = {

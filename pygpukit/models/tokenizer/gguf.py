@@ -8,9 +8,9 @@ from typing import Any
 
 from pygpukit.core.errors import ModelFileError
 from pygpukit.core.extras import need
-from pygpukit.llm import sentencepiece
-from pygpukit.llm.pre_tokenizers import PRE_TOKENIZERS
-from pygpukit.llm.tokenizer import Tokenizer, readable
+from pygpukit.models.tokenizer import sentencepiece
+from pygpukit.models.tokenizer.pre_tokenizers import PRE_TOKENIZERS
+from pygpukit.models.tokenizer.tokenizer import Tokenizer, readable
 
 _CONTROL, _USER_DEFINED = 3, 4  # kinds of tokens
 

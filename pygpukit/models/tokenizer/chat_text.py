@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.llm.template import Message, plain
+from pygpukit.models.tokenizer.template import Message, plain
 
 if TYPE_CHECKING:
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 _MARKS = range(0x14400, 0x14646)  # hieroglyphs: letters that nothing escapes, and hardly anybody writes
 

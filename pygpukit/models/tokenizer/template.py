@@ -20,7 +20,7 @@ from pygpukit.core.errors import ModelFileError
 from pygpukit.core.extras import install_command
 
 if TYPE_CHECKING:
-    from pygpukit.llm.tokenizer import Tokenizer
+    from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Tokenizers: text to token ids and back, chat templates, and what a tokenizer file may cost."""
