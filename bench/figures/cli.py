@@ -71,5 +71,5 @@ def page(report: BenchmarkReport, source: str, figures: list[Figure]) -> str:
     ]
     for figure in figures:
         lines += ["", f"## {figure.caption}", "", f"![{figure.caption}]({figure.name}.svg)"]
-        lines += ["", f"Measured by `python -m pygpukit.benchmark --suite {figure.suite}`."]
+        lines += ["", f"Measured by `python -m bench --suite {figure.suite}`."]
     return "\n".join(lines) + "\n"

@@ -59,7 +59,8 @@ def goals_text(report: BenchmarkReport) -> str:
     return "\n".join(lines)
 
 
-def markdown(report: BenchmarkReport) -> str:
+def markdown(report: BenchmarkReport, only_measured: bool = False) -> str:
+    """Tables of the rows and of the limits; only_measured: without the limits of rows that are not in the report."""
     lines = [
         *heading(report),
         "",
@@ -71,9 +72,11 @@ def markdown(report: BenchmarkReport) -> str:
         spread = number(r.spread) if r.spread else ""
         what = f"{r.category}: {_title(r)}{_error(r)}"
         lines.append(f"| {what} | {number(r.value)} {r.unit} | {spread} | {peer} | {number(r.ratio)} |")
-    lines += ["", "| must reach | limit | measured | |", "| --- | ---: | ---: | --- |"]
+    verdicts = [v for v in check_goals(report) if v.value is not None or not only_measured]
+    if verdicts:
+        lines += ["", "| must reach | limit | measured | |", "| --- | ---: | ---: | --- |"]
     words = {True: "pass", False: "**fail**", None: "open"}
-    for v in check_goals(report):
+    for v in verdicts:
         measured = f"{number(v.value)} {v.goal.unit}" if v.value is not None else v.reason
         lines.append(
             f"| {v.goal.key} | {_bound(v.goal)} {v.goal.limit:g} {v.goal.unit} | {measured} | {words[v.met]} |"

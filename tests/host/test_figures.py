@@ -166,9 +166,9 @@ def test_committed_pictures_belong_to_the_committed_reports() -> None:
             assert re.findall(r"numbers: (\w+)", picture.read_text()) == [digest(numbers)], f"{picture}: {redraw}"
             assert picture.stat().st_size < MOST_BYTES
         assert shown
-    page = (DOCS / "performance.md").read_text()
-    assert all(f"(images/{name}.svg)" in page for name in ("operators-of-copy", "operators-beside-peers"))
-    assert f"(results/h200/{PAGE})" in page
+    page = (DOCS / "performance" / "operators.md").read_text() + (DOCS / "performance" / "sharing.md").read_text()
+    assert all(f"(../images/{name}.svg)" in page for name in ("operators-of-copy", "operators-beside-peers"))
+    assert f"(../results/h200/{PAGE})" in page
 
 
 @pytest.mark.parametrize(
