@@ -20,6 +20,10 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from pygpukit.compat import paths
+
+paths.install()
+
 # Module: the public names that live there, beside the operations, which ops/ knows itself. tools/name_stubs.py writes
 # __init__.pyi, for type checkers, from both.
 _HOMES = {
@@ -46,14 +50,14 @@ _HOMES = {
         "arange asarray empty empty_like from_dlpack from_numpy full full_like ones ones_like zeros zeros_like"
     ),
     "pygpukit.core.graph": "Graph",
-    "pygpukit.core.cuda_graph": "CudaGraph",
+    "pygpukit.compat.cuda_graph": "CudaGraph",
     "pygpukit.core.sharing": "DeviceSharing device_sharing",
     "pygpukit.core.stream": "Stream StreamManager StreamPriority current_stream default_stream synchronize",
     "pygpukit.jit": (
         "JITKernel check_driver_compatibility compile_all get_driver_requirements get_nvrtc_path get_nvrtc_version "
         "get_warmup_error is_nvrtc_available is_warmup_done warmup"
     ),
-    "pygpukit.ops.nn.attention.fp8": "fa3_fp8_available get_sm_version sdpa_causal_fp8",
+    "pygpukit.compat.ops.nn.fp8_attention": "fa3_fp8_available get_sm_version sdpa_causal_fp8",
     "pygpukit.jupyter": "load_ipython_extension unload_ipython_extension",
     "pygpukit.memory.collect": "gc",
     "pygpukit.ops.audio.shown": "Audio",

@@ -32,10 +32,13 @@ from pygpukit.array.factory import ones as ones
 from pygpukit.array.factory import ones_like as ones_like
 from pygpukit.array.factory import zeros as zeros
 from pygpukit.array.factory import zeros_like as zeros_like
+from pygpukit.compat.cuda_graph import CudaGraph as CudaGraph
+from pygpukit.compat.ops.nn.fp8_attention import fa3_fp8_available as fa3_fp8_available
+from pygpukit.compat.ops.nn.fp8_attention import get_sm_version as get_sm_version
+from pygpukit.compat.ops.nn.fp8_attention import sdpa_causal_fp8 as sdpa_causal_fp8
 from pygpukit.core.backend import backend as backend
 from pygpukit.core.capabilities import DeviceCapabilities as DeviceCapabilities
 from pygpukit.core.capabilities import KernelType as KernelType
-from pygpukit.core.cuda_graph import CudaGraph as CudaGraph
 from pygpukit.core.device import DeviceInfo as DeviceInfo
 from pygpukit.core.device import device_count as device_count
 from pygpukit.core.device import get_device_capabilities as get_device_capabilities
@@ -259,9 +262,6 @@ from pygpukit.ops.methods.bind import GPUArray as GPUArray
 from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention.decode import sdpa_decode as sdpa_decode
-from pygpukit.ops.nn.attention.fp8 import fa3_fp8_available as fa3_fp8_available
-from pygpukit.ops.nn.attention.fp8 import get_sm_version as get_sm_version
-from pygpukit.ops.nn.attention.fp8 import sdpa_causal_fp8 as sdpa_causal_fp8
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d

@@ -30,7 +30,7 @@ REQUIRED = (
     r"pygpukit/_core\.pyi",
     r"pygpukit/_core\.[^/]+\.(so|pyd)",
     r"_pygpukit_rust/__init__\.py",
-    r"_pygpukit_rust/scheduler\.py",
+    r"pygpukit/compat/rust/scheduler\.py",
     r"pygpukit/kernels/include/[^/]+\.cuh",
     r"pygpukit/kernels/needed\.json",
     r"pygpukit/ops/.*[^/]+\.cu",

@@ -10,7 +10,7 @@ _HOMES = {
     "pygpukit.asr.audio": "pad_or_trim preprocess_audio preprocess_audio_batch samples_of",
     "pygpukit.asr.config": "WHISPER_CONFIGS WhisperConfig",
     "pygpukit.asr.decoder": "WhisperDecoder WhisperDecoderLayer create_decoder",
-    "pygpukit.asr.documented": (
+    "pygpukit.compat.asr": (
         "WHISPER_CHUNK_LENGTH WHISPER_HOP_LENGTH WHISPER_N_FFT WHISPER_N_FRAMES WHISPER_N_MELS WHISPER_N_SAMPLES "
         "WHISPER_SAMPLE_RATE WhisperTokenizer download_model load_safetensors load_whisper_model normalize_mel"
     ),

@@ -8,18 +8,6 @@ from pygpukit.asr.config import WhisperConfig as WhisperConfig
 from pygpukit.asr.decoder import WhisperDecoder as WhisperDecoder
 from pygpukit.asr.decoder import WhisperDecoderLayer as WhisperDecoderLayer
 from pygpukit.asr.decoder import create_decoder as create_decoder
-from pygpukit.asr.documented import WHISPER_CHUNK_LENGTH as WHISPER_CHUNK_LENGTH
-from pygpukit.asr.documented import WHISPER_HOP_LENGTH as WHISPER_HOP_LENGTH
-from pygpukit.asr.documented import WHISPER_N_FFT as WHISPER_N_FFT
-from pygpukit.asr.documented import WHISPER_N_FRAMES as WHISPER_N_FRAMES
-from pygpukit.asr.documented import WHISPER_N_MELS as WHISPER_N_MELS
-from pygpukit.asr.documented import WHISPER_N_SAMPLES as WHISPER_N_SAMPLES
-from pygpukit.asr.documented import WHISPER_SAMPLE_RATE as WHISPER_SAMPLE_RATE
-from pygpukit.asr.documented import WhisperTokenizer as WhisperTokenizer
-from pygpukit.asr.documented import download_model as download_model
-from pygpukit.asr.documented import load_safetensors as load_safetensors
-from pygpukit.asr.documented import load_whisper_model as load_whisper_model
-from pygpukit.asr.documented import normalize_mel as normalize_mel
 from pygpukit.asr.encoder import WhisperEncoder as WhisperEncoder
 from pygpukit.asr.encoder import WhisperEncoderLayer as WhisperEncoderLayer
 from pygpukit.asr.encoder import create_encoder as create_encoder
@@ -33,6 +21,18 @@ from pygpukit.asr.silero import SileroStream as SileroStream
 from pygpukit.asr.silero import SileroVAD as SileroVAD
 from pygpukit.asr.speech import SpeechOptions as SpeechOptions
 from pygpukit.asr.weights import WhisperWeights as WhisperWeights
+from pygpukit.compat.asr import WHISPER_CHUNK_LENGTH as WHISPER_CHUNK_LENGTH
+from pygpukit.compat.asr import WHISPER_HOP_LENGTH as WHISPER_HOP_LENGTH
+from pygpukit.compat.asr import WHISPER_N_FFT as WHISPER_N_FFT
+from pygpukit.compat.asr import WHISPER_N_FRAMES as WHISPER_N_FRAMES
+from pygpukit.compat.asr import WHISPER_N_MELS as WHISPER_N_MELS
+from pygpukit.compat.asr import WHISPER_N_SAMPLES as WHISPER_N_SAMPLES
+from pygpukit.compat.asr import WHISPER_SAMPLE_RATE as WHISPER_SAMPLE_RATE
+from pygpukit.compat.asr import WhisperTokenizer as WhisperTokenizer
+from pygpukit.compat.asr import download_model as download_model
+from pygpukit.compat.asr import load_safetensors as load_safetensors
+from pygpukit.compat.asr import load_whisper_model as load_whisper_model
+from pygpukit.compat.asr import normalize_mel as normalize_mel
 
 __all__: list[str]
 _HOME_OF: dict[str, str]

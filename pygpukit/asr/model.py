@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.asr.audio import samples_of
@@ -22,6 +23,7 @@ from pygpukit.asr.weights import config_of, from_checkpoint
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.extras import require
 from pygpukit.kernels.needed import Coming
+from pygpukit.models.fetch import get
 
 if TYPE_CHECKING:
     from pygpukit.llm.loading import Told
@@ -75,8 +77,6 @@ class WhisperModel:
     @classmethod
     def from_pretrained(cls, model_path_or_id: str | os.PathLike[str], cache_dir: Any = None) -> WhisperModel:
         """load(). cache_dir: a folder that is looked into first."""
-        from pygpukit.asr.documented import located
-
         require(*_NEEDS)
         return load(located(model_path_or_id, cache_dir))
 
@@ -153,3 +153,10 @@ def _options(language: str | None, settings: dict[str, Any]) -> Options:
         known = ", ".join(Options.__dataclass_fields__)
         raise InvalidSpecError(f"there is no setting {unknown[0]!r}; there are {known}", unknown[0])
     return Options(language=language, **settings)
+
+
+def located(model_path_or_id: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None) -> Path:
+    """Where a model is: a path as it is, the folder of that name in cache_dir, or what gp.models.get() fetches."""
+    if cache_dir is not None and (Path(cache_dir) / model_path_or_id).exists():
+        return Path(cache_dir) / model_path_or_id
+    return get(model_path_or_id)

@@ -17,7 +17,7 @@ _HOMES = {
     ),
     "pygpukit.llm.cache": "KVCache",
     "pygpukit.llm.config": "GPT2Config LlamaConfig Qwen3Config TransformerConfig",
-    "pygpukit.llm.documented": (
+    "pygpukit.compat.llm": (
         "load_gpt2_from_safetensors load_llama_from_safetensors load_model_from_safetensors "
         "load_qwen3_from_safetensors repack_model_weights repack_norm repack_weight sample_token"
     ),
@@ -46,9 +46,9 @@ __all__ = [*_HOME_OF]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        from pygpukit.llm.later import refusal
+        from pygpukit.compat.refused import refusal
 
-        raise AttributeError(refusal(name) or f"module 'pygpukit.llm' has no attribute {name!r}")
+        raise AttributeError(refusal(__name__, name))
     value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
     return value
 

@@ -1,4 +1,12 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.llm import load_gpt2_from_safetensors as load_gpt2_from_safetensors
+from pygpukit.compat.llm import load_llama_from_safetensors as load_llama_from_safetensors
+from pygpukit.compat.llm import load_model_from_safetensors as load_model_from_safetensors
+from pygpukit.compat.llm import load_qwen3_from_safetensors as load_qwen3_from_safetensors
+from pygpukit.compat.llm import repack_model_weights as repack_model_weights
+from pygpukit.compat.llm import repack_norm as repack_norm
+from pygpukit.compat.llm import repack_weight as repack_weight
+from pygpukit.compat.llm import sample_token as sample_token
 from pygpukit.jupyter.chat import chat as chat
 from pygpukit.llm.cache import KVCache as KVCache
 from pygpukit.llm.config import GPT2Config as GPT2Config
@@ -6,14 +14,6 @@ from pygpukit.llm.config import LlamaConfig as LlamaConfig
 from pygpukit.llm.config import Qwen3Config as Qwen3Config
 from pygpukit.llm.config import TransformerConfig as TransformerConfig
 from pygpukit.llm.conversation import Conversation as Conversation
-from pygpukit.llm.documented import load_gpt2_from_safetensors as load_gpt2_from_safetensors
-from pygpukit.llm.documented import load_llama_from_safetensors as load_llama_from_safetensors
-from pygpukit.llm.documented import load_model_from_safetensors as load_model_from_safetensors
-from pygpukit.llm.documented import load_qwen3_from_safetensors as load_qwen3_from_safetensors
-from pygpukit.llm.documented import repack_model_weights as repack_model_weights
-from pygpukit.llm.documented import repack_norm as repack_norm
-from pygpukit.llm.documented import repack_weight as repack_weight
-from pygpukit.llm.documented import sample_token as sample_token
 from pygpukit.llm.generation import Alternative as Alternative
 from pygpukit.llm.generation import Completion as Completion
 from pygpukit.llm.generation import Figures as Figures

@@ -1,4 +1,17 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.ops.nn.fp8_attention import fa3_fp8_available as fa3_fp8_available
+from pygpukit.compat.ops.nn.fp8_attention import get_sm_version as get_sm_version
+from pygpukit.compat.ops.nn.fp8_attention import sdpa_causal_fp8 as sdpa_causal_fp8
+from pygpukit.compat.ops.nn.fp8_attention import test_fp8_mma_direct as test_fp8_mma_direct
+from pygpukit.compat.ops.tensor import cast_bf16_to_f32 as cast_bf16_to_f32
+from pygpukit.compat.ops.tensor import cast_f16_to_f32 as cast_f16_to_f32
+from pygpukit.compat.ops.tensor import cast_f32_to_bf16 as cast_f32_to_bf16
+from pygpukit.compat.ops.tensor import cast_f32_to_f16 as cast_f32_to_f16
+from pygpukit.compat.ops.tensor import concat_axis0 as concat_axis0
+from pygpukit.compat.ops.tensor import repeat_interleave_axis1 as repeat_interleave_axis1
+from pygpukit.compat.ops.tensor import reshape_copy as reshape_copy
+from pygpukit.compat.ops.tensor import transpose_3d_021 as transpose_3d_021
+from pygpukit.compat.ops.tensor import transpose_4d_0213 as transpose_4d_0213
 from pygpukit.ops.contraction import einsum as einsum
 from pygpukit.ops.contraction import einsum_path as einsum_path
 from pygpukit.ops.contraction.products import cross as cross
@@ -206,10 +219,6 @@ from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache as sdpa_causal_fixed_cache
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache_ptr as sdpa_causal_fixed_cache_ptr
 from pygpukit.ops.nn.attention.decode import sdpa_decode as sdpa_decode
-from pygpukit.ops.nn.attention.fp8 import fa3_fp8_available as fa3_fp8_available
-from pygpukit.ops.nn.attention.fp8 import get_sm_version as get_sm_version
-from pygpukit.ops.nn.attention.fp8 import sdpa_causal_fp8 as sdpa_causal_fp8
-from pygpukit.ops.nn.attention.fp8 import test_fp8_mma_direct as test_fp8_mma_direct
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d
@@ -359,15 +368,6 @@ from pygpukit.ops.statistics.quantiles import nanpercentile as nanpercentile
 from pygpukit.ops.statistics.quantiles import nanquantile as nanquantile
 from pygpukit.ops.statistics.quantiles import percentile as percentile
 from pygpukit.ops.statistics.quantiles import quantile as quantile
-from pygpukit.ops.tensor import cast_bf16_to_f32 as cast_bf16_to_f32
-from pygpukit.ops.tensor import cast_f16_to_f32 as cast_f16_to_f32
-from pygpukit.ops.tensor import cast_f32_to_bf16 as cast_f32_to_bf16
-from pygpukit.ops.tensor import cast_f32_to_f16 as cast_f32_to_f16
-from pygpukit.ops.tensor import concat_axis0 as concat_axis0
-from pygpukit.ops.tensor import repeat_interleave_axis1 as repeat_interleave_axis1
-from pygpukit.ops.tensor import reshape_copy as reshape_copy
-from pygpukit.ops.tensor import transpose_3d_021 as transpose_3d_021
-from pygpukit.ops.tensor import transpose_4d_0213 as transpose_4d_0213
 
 __all__: list[str]
 

@@ -15,8 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pygpukit.compat.paths import PATHS
+
 _LIST = re.compile(r"^(__all__|LOW_LEVEL) = \[([^\]]*)\]", re.MULTILINE)
 _NAME = re.compile(r'"(\w+)"')
+COMPAT = "pygpukit.compat"  # has, in folders named as here, operations under the older project's names
 APART = ("pygpukit.ops.audio",)  # gp.ops.audio.trim is neither gp.trim nor gp.ops.trim
 
 
@@ -32,6 +35,11 @@ def every() -> dict[str, str]:
     return _lists()["__all__"] | _lists()["LOW_LEVEL"]
 
 
+def _mirror(package: str) -> str:
+    """Where the older project's names for a package's operations are: pygpukit.compat.ops.nn for pygpukit.ops.nn."""
+    return package.replace("pygpukit", COMPAT, 1)
+
+
 def _modules(package: str) -> Iterator[tuple[Path, str]]:
     for root in import_module(package).__path__:
         for path in sorted(Path(root).rglob("*.py")):
@@ -42,8 +50,9 @@ def _modules(package: str) -> Iterator[tuple[Path, str]]:
 @cache
 def _lists(package: str = "pygpukit.ops") -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {"__all__": {}, "LOW_LEVEL": {}}
-    for path, module in _modules(package):
-        if package not in APART and f"{module}.".startswith(tuple(f"{name}." for name in APART)):
+    elsewhere = () if package in APART else tuple(f"{base}." for name in APART for base in (name, _mirror(name)))
+    for path, module in (*_modules(package), *_modules(_mirror(package))):
+        if f"{module}.".startswith(elsewhere):
             continue
         for kind, text in _LIST.findall(path.read_text(encoding="utf-8")):
             for name in _NAME.findall(text):
@@ -62,13 +71,13 @@ class Package(ModuleType):
         """The modules of the operations below this package, by their names."""
         if self.__name__ in APART:
             return _lists(self.__name__)["__all__"]
-        below = f"{self.__name__}."
+        below = (f"{self.__name__}.", f"{_mirror(self.__name__)}.")
         return {name: home for name, home in every().items() if home.startswith(below)}
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return sorted(self.homes())
-        if f"{self.__name__}.{name}" in APART:
+        if f"{self.__name__}.{name}" in (*APART, *PATHS):
             return import_module(f"{self.__name__}.{name}")
         home = None if name.startswith("_") else self.homes().get(name)
         if home is None:

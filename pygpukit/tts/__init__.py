@@ -32,9 +32,9 @@ __all__ = [*_HOME_OF]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        from pygpukit.tts.later import refusal
+        from pygpukit.compat.refused import refusal
 
-        raise AttributeError(refusal(name) or f"module 'pygpukit.tts' has no attribute {name!r}")
+        raise AttributeError(refusal(__name__, name))
     value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
     return value
 

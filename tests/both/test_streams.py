@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
+from pygpukit.compat import raw_copies as memory
 from pygpukit.core.stream import get_stream_manager
-from pygpukit.memory import raw as memory
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 

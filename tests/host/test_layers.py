@@ -11,19 +11,20 @@ from pathlib import Path
 import pytest
 
 import pygpukit
+from pygpukit.compat.paths import PATHS
 
 PACKAGE = Path(pygpukit.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
-# Documented paths of things that have moved: nothing of the package imports them.
 WANTED = {
-    "core.array": "GPUArray",
-    "core.factory": "from_numpy",
-    "core.memory": "copy_to_device",
-    "jit.bench": "bench",
-    "jit.count": "count",
-    "jit.limits": "limits",
+    "pygpukit._pygpukit_rust": "MemoryPool",
+    "pygpukit.core.array": "GPUArray",
+    "pygpukit.core.factory": "from_numpy",
+    "pygpukit.core.memory": "copy_to_device",
+    "pygpukit.jit.bench": "bench",
+    "pygpukit.jit.count": "count",
+    "pygpukit.jit.limits": "limits",
+    "pygpukit.ops.tensor": "transpose_3d_012",
 }
-ALIASES = WANTED.keys()
 
 Graph = dict[str, set[str]]
 
@@ -97,7 +98,7 @@ def test_nothing_imports_what_is_above_it(graph: Graph, layers: dict[str, int]) 
     wrong = []
     for name, found in graph.items():
         home = layer_of(name, layers)
-        for other in found if home and name not in ALIASES else ():
+        for other in found if home else ():
             there = layer_of(other, layers) if other else "pygpukit"
             if layers[there] < layers[home]:
                 wrong.append(f"{name} ({home}) imports {other} ({there})")
@@ -109,12 +110,21 @@ def test_no_circle_has_more_than_two_modules(graph: Graph) -> None:
     assert not large
 
 
-def test_documented_paths_of_what_has_moved_hold_nothing_and_are_not_used(graph: Graph) -> None:
-    for name in ALIASES:
-        body = ast.parse(modules()[name].read_text(encoding="utf-8")).body
-        assert all(isinstance(one, (ast.Expr, ast.ImportFrom, ast.Assign)) for one in body), name
-        assert vars(import_module(f"pygpukit.{name}")).keys() > {WANTED[name]}, name
-    assert not {name for name, found in graph.items() if found & ALIASES}
+def test_older_paths_are_the_modules_that_have_the_names_now() -> None:
+    assert PATHS.keys() == WANTED.keys()
+    for path, name in WANTED.items():
+        module = import_module(path)
+        assert hasattr(module, name), path
+        assert module is import_module(PATHS[path]) and module.__spec__ is not None
+        assert module.__spec__.name == module.__name__ == PATHS[path]
+    assert import_module("_pygpukit_rust.dispatch") is import_module("pygpukit.compat.rust.dispatch")
+    with pytest.raises(ModuleNotFoundError):
+        import_module("pygpukit.core.factories")
+
+
+def test_nothing_uses_what_is_there_for_the_older_project(graph: Graph) -> None:
+    used = {other for name, found in graph.items() if not name.startswith("compat") for other in found}
+    assert {other for other in used if other.startswith("compat.")} == {"compat.paths", "compat.refused"}
 
 
 def circles(graph: Graph) -> list[set[str]]:

@@ -6,7 +6,7 @@ import pytest
 
 import pygpukit as gp
 from _pygpukit_rust import llm as rust
-from pygpukit.llm import later
+from pygpukit.compat import refused
 
 
 def test_every_name_is_there() -> None:
@@ -15,8 +15,8 @@ def test_every_name_is_there() -> None:
 
 
 def test_what_comes_later_is_refused_by_name() -> None:
-    assert not set(later.NAMES) & set(gp.llm.__all__)
-    for name, what in later.NAMES.items():
+    assert not set(refused.LLM_LATER) & set(gp.llm.__all__)
+    for name, what in refused.LLM_LATER.items():
         with pytest.raises(AttributeError, match=f"{name} is not there yet: {what}"):
             getattr(gp.llm, name)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

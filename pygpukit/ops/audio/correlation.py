@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.array import layout
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import elementwise
-from pygpukit.ops.audio.documented import alias
 from pygpukit.ops.audio.inputs import floats, positive
 from pygpukit.ops.elementwise.math import imag, real
 from pygpukit.ops.fft import irfft, rfft
@@ -16,7 +15,7 @@ from pygpukit.ops.shape import moveaxis
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-__all__ = ["autocorrelate", "autocorrelation"]
+__all__ = ["autocorrelate"]
 
 
 def autocorrelate(y: Any, *, max_size: int | None = None, axis: int = -1) -> GPUArray:
@@ -35,12 +34,6 @@ def autocorrelate(y: Any, *, max_size: int | None = None, axis: int = -1) -> GPU
     spectrum = rfft(moveaxis(y, axis, -1), fast_length(length + size - 1))
     power = elementwise.add(elementwise.square(real(spectrum)), elementwise.square(imag(spectrum)))
     return moveaxis(irfft(power, fast_length(length + size - 1))[..., :size], -1, axis)
-
-
-def autocorrelation(audio: Any, max_lag: int) -> GPUArray:
-    """The documented name of autocorrelate(audio, max_size=max_lag)."""
-    alias("autocorrelation", "autocorrelate")
-    return autocorrelate(audio, max_size=max_lag)
 
 
 def fast_length(least: int) -> int:

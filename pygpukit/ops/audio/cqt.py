@@ -11,7 +11,7 @@ from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.audio import scales, wavelets
 from pygpukit.ops.audio.analysis import prepared
-from pygpukit.ops.audio.documented import alias, keywords
+from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.inputs import complex_of, positive, rate, signal
 from pygpukit.ops.audio.resampling import resample
 from pygpukit.ops.audio.tuning import estimate_tuning
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Values = np.ndarray[Any, Any]
 
-__all__ = ["cqt", "cqt_magnitude", "vqt"]
+__all__ = ["cqt", "vqt"]
 
 
 @keywords(audio="y", sample_rate="sr", f_min="fmin")
@@ -156,20 +156,6 @@ def vqt(
     frames = min(part.shape[-2] for part in parts)
     found = concatenate([part[..., :frames, :] for part in reversed(parts)], -1)
     return (found if found.dtype == wanted else copying.astype(found, wanted)).swapaxes(-1, -2)
-
-
-def cqt_magnitude(
-    audio: Any,
-    sample_rate: float = 16000,
-    hop_length: int = 160,
-    f_min: float = 32.7,
-    n_bins: int = 84,
-    bins_per_octave: int = 12,
-) -> GPUArray:
-    """The documented magnitude of cqt(), with its defaults: (..., n_bins, frames)."""
-    alias("cqt_magnitude", "abs(cqt(...))")
-    C = cqt(audio, sr=sample_rate, hop_length=hop_length, fmin=f_min, n_bins=n_bins, bins_per_octave=bins_per_octave)
-    return elementwise.abs(C)
 
 
 def _response(y: GPUArray, spectra: Values, hop: int, pad_mode: str) -> GPUArray:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import promotion
 from pygpukit.ops import elementwise, reduce
-from pygpukit.ops.audio.documented import alias
 from pygpukit.ops.audio.inputs import floats
 from pygpukit.ops.elementwise.math import exp, log, log10
 from pygpukit.ops.operands import check_array, is_array
@@ -17,7 +16,7 @@ from pygpukit.ops.operands import check_array, is_array
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-__all__ = ["amplitude_to_db", "db_to_amplitude", "db_to_power", "log_mel", "power_to_db", "to_decibels"]
+__all__ = ["amplitude_to_db", "db_to_amplitude", "db_to_power", "log_mel", "power_to_db"]
 
 
 def power_to_db(
@@ -53,12 +52,6 @@ def db_to_power(S_db: GPUArray, *, ref: float = 1.0) -> GPUArray:
 def db_to_amplitude(S_db: GPUArray, *, ref: float = 1.0) -> GPUArray:
     """ref * 10 ** (S_db / 20), as librosa.db_to_amplitude(). Raises DTypeError."""
     return elementwise.mul(_exp(floats(S_db, "db_to_amplitude: S_db"), math.log(10) / 20), abs(ref))
-
-
-def to_decibels(audio: GPUArray, eps: float = 1e-10) -> GPUArray:
-    """The documented name of power_to_db(audio, amin=eps, top_db=None)."""
-    alias("to_decibels", "power_to_db")
-    return power_to_db(audio, amin=eps, top_db=None)
 
 
 def log_mel(mel_spectrogram: GPUArray, eps: float = 1e-10) -> GPUArray:

@@ -35,11 +35,6 @@ def keywords(**now: str) -> Callable[[_F], _F]:
     return decorate
 
 
-def alias(name: str, instead: str) -> None:
-    """Warns that a documented function has another name now, at the line that called it."""
-    warnings.warn(f"{name}() is now {instead}", DeprecationWarning, stacklevel=3)
-
-
 def without_effect(win_length: Any, name: str) -> None:
     """Warns, as librosa 0.11 does, where yin()'s or pyin()'s win_length was given."""
     if win_length is not None:

@@ -13,7 +13,6 @@ from pygpukit.core.dtypes import as_dtype, float32
 from pygpukit.core.graph import capturing
 from pygpukit.core.stream import Stream
 from pygpukit.ops import copying, elementwise
-from pygpukit.ops.audio.documented import alias
 from pygpukit.ops.audio.inputs import complex_of, magnitudes
 from pygpukit.ops.audio.istft import istft
 from pygpukit.ops.audio.magnitudes import frame_major
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DTypeLike
     from pygpukit.ops.audio.windows import Window
 
-__all__ = ["griffin_lim", "griffinlim"]
+__all__ = ["griffinlim"]
 
 _GRAPH_FROM = 4  # iterations: fewer are launched one by one
 
@@ -87,14 +86,6 @@ def griffinlim(
     _repeated(step, n_iter)
     y = istft(guess, length=length, **common)
     return y if dtype is None or y.dtype == as_dtype(dtype) else copying.astype(y, as_dtype(dtype))
-
-
-def griffin_lim(magnitude: GPUArray, n_iter: int = 32, hop_length: int = 160, win_length: int = -1) -> GPUArray:
-    """The documented name of griffinlim(), with its defaults; magnitude is (..., bins, frames)."""
-    alias("griffin_lim", "griffinlim")
-    return griffinlim(
-        magnitude, n_iter=n_iter, hop_length=hop_length, win_length=None if win_length == -1 else win_length
-    )
 
 
 def _repeated(step: Callable[[], None], count: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.dtypes import DataType, as_dtype
 from pygpukit.ops.audio import scales
-from pygpukit.ops.audio.documented import alias, keywords
+from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.inputs import positive, rate
 from pygpukit.ops.audio.spectra import Bank
 from pygpukit.ops.fft.tables import TABLES
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 How = tuple[Any, ...]  # filters()'s arguments
 
-__all__ = ["create_mel_filterbank", "mel"]
+__all__ = ["mel"]
 
 
 @keywords(sample_rate="sr", f_min="fmin", f_max="fmax")
@@ -46,14 +46,6 @@ def mel(
     from pygpukit.array.factory import from_numpy
 
     return from_numpy(filters(sr, n_fft, n_mels, fmin, fmax, htk, norm).astype(as_dtype(dtype).to_numpy_dtype()))
-
-
-def create_mel_filterbank(
-    n_mels: int = 80, n_fft: int = 512, sample_rate: float = 16000, f_min: float = 0.0, f_max: float = -1.0
-) -> GPUArray:
-    """The documented name of mel(), with its defaults."""
-    alias("create_mel_filterbank", "mel")
-    return mel(sr=sample_rate, n_fft=n_fft, n_mels=n_mels, fmin=f_min, fmax=None if f_max < 0 else f_max)
 
 
 def filters(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.ops.audio.analysis import prepared, warn_of_short
-from pygpukit.ops.audio.decibels import log_mel
-from pygpukit.ops.audio.documented import alias, keywords
+from pygpukit.ops.audio.documented import keywords
 from pygpukit.ops.audio.inputs import floats, matrix, rate
 from pygpukit.ops.audio.magnitudes import frame_major, spectrogram
 from pygpukit.ops.audio.mel_filters import dense
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.audio.windows import Window
 
-__all__ = ["apply_mel_filterbank", "log_mel_spectrogram", "mel_spectrogram", "melspectrogram"]
+__all__ = ["apply_mel_filterbank", "melspectrogram"]
 
 
 @keywords(audio="y", sample_rate="sr", f_min="fmin", f_max="fmax")
@@ -62,42 +61,3 @@ def apply_mel_filterbank(spectrogram: GPUArray, mel_filterbank: GPUArray) -> GPU
     what = "apply_mel_filterbank"
     S, bank = matrix(floats(spectrogram, what), what), matrix(floats(mel_filterbank, what), what)
     return matmul(frame_major(S), bank.swapaxes(-1, -2)).swapaxes(-1, -2)
-
-
-def mel_spectrogram(
-    audio: Any,
-    n_fft: int = 512,
-    hop_length: int = 160,
-    n_mels: int = 80,
-    sample_rate: float = 16000,
-    f_min: float = 0.0,
-    f_max: float = -1.0,
-) -> GPUArray:
-    """The documented name of melspectrogram(), with its defaults; the result is (..., n_mels, frames)."""
-    alias("mel_spectrogram", "melspectrogram")
-    fmax = None if f_max < 0 else f_max
-    return melspectrogram(
-        y=audio, sr=sample_rate, n_fft=n_fft, hop_length=hop_length, n_mels=n_mels, fmin=f_min, fmax=fmax
-    )
-
-
-def log_mel_spectrogram(
-    audio: Any,
-    n_fft: int = 512,
-    hop_length: int = 160,
-    n_mels: int = 80,
-    sample_rate: float = 16000,
-    f_min: float = 0.0,
-    f_max: float = -1.0,
-    eps: float = 1e-10,
-) -> GPUArray:
-    """The documented log_mel(mel_spectrogram(...)): natural logarithm, (..., n_mels, frames). Whisper's own input is
-    whisper_log_mel()."""
-    alias("log_mel_spectrogram", "log_mel(melspectrogram(...)), or whisper_log_mel()")
-    fmax = None if f_max < 0 else f_max
-    return log_mel(
-        melspectrogram(
-            y=audio, sr=sample_rate, n_fft=n_fft, hop_length=hop_length, n_mels=n_mels, fmin=f_min, fmax=fmax
-        ),
-        eps,
-    )

@@ -9,15 +9,15 @@ import numpy as np
 from pygpukit.array.factory import zeros
 from pygpukit.ops import elementwise, indexing, reduce
 from pygpukit.ops.audio import yin_curve as curves
-from pygpukit.ops.audio.documented import alias, without_effect
-from pygpukit.ops.audio.inputs import finite, rate
+from pygpukit.ops.audio.documented import without_effect
+from pygpukit.ops.audio.inputs import rate
 from pygpukit.ops.elementwise import logic
 from pygpukit.ops.shape import expand_dims, joining
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-__all__ = ["detect_pitch_yin", "detect_pitch_yin_frames", "yin"]
+__all__ = ["yin"]
 
 
 def yin(
@@ -53,35 +53,10 @@ def yin(
     return elementwise.where(known, elementwise.div(sr, _period(curve, first, periods.least)), float("nan"))
 
 
-def detect_pitch_yin(
-    audio: Any, sample_rate: float = 16000, f_min: float = 50.0, f_max: float = 500.0, threshold: float = 0.1
-) -> float:
-    """The documented single pitch of a mono signal in Hz, by YIN over the whole of it; 0.0 where there is none: no
-    trough is below threshold. Waits for the device. Errors as yin(), whose frame is the signal."""
-    alias("detect_pitch_yin", "yin")
-    audio = finite(audio, "detect_pitch_yin")
-    found = _voiced(audio, sample_rate, audio.shape[-1], 1, f_min, f_max, threshold)
-    return float(found.reshape(-1)[0].item())
-
-
-def detect_pitch_yin_frames(
-    audio: Any,
-    sample_rate: float = 16000,
-    frame_size: int = 1024,
-    hop_size: int = 256,
-    f_min: float = 50.0,
-    f_max: float = 500.0,
-    threshold: float = 0.1,
-) -> GPUArray:
-    """The documented pitches of frames that are not centred, (..., frames) in Hz; 0 where no trough is below threshold.
-    Errors as yin()."""
-    alias("detect_pitch_yin_frames", "yin")
-    return _voiced(audio, sample_rate, frame_size, hop_size, f_min, f_max, threshold)
-
-
-def _voiced(
+def voiced(
     audio: Any, sr: float, frame_length: int, hop_length: int, fmin: float, fmax: float, threshold: float
 ) -> GPUArray:
+    """yin() of frames that are not centred, 0 where no trough is below threshold."""
     what = "detect_pitch_yin"
     periods = curves.check_periods(fmin, fmax, sr, frame_length, hop_length, what)
     curve = curves.curve(audio, periods, False, "constant", what)

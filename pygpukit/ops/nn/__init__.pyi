@@ -1,13 +1,13 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.ops.nn.fp8_attention import fa3_fp8_available as fa3_fp8_available
+from pygpukit.compat.ops.nn.fp8_attention import get_sm_version as get_sm_version
+from pygpukit.compat.ops.nn.fp8_attention import sdpa_causal_fp8 as sdpa_causal_fp8
+from pygpukit.compat.ops.nn.fp8_attention import test_fp8_mma_direct as test_fp8_mma_direct
 from pygpukit.ops.nn.attention import sdpa as sdpa
 from pygpukit.ops.nn.attention import sdpa_causal as sdpa_causal
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache as sdpa_causal_fixed_cache
 from pygpukit.ops.nn.attention import sdpa_causal_fixed_cache_ptr as sdpa_causal_fixed_cache_ptr
 from pygpukit.ops.nn.attention.decode import sdpa_decode as sdpa_decode
-from pygpukit.ops.nn.attention.fp8 import fa3_fp8_available as fa3_fp8_available
-from pygpukit.ops.nn.attention.fp8 import get_sm_version as get_sm_version
-from pygpukit.ops.nn.attention.fp8 import sdpa_causal_fp8 as sdpa_causal_fp8
-from pygpukit.ops.nn.attention.fp8 import test_fp8_mma_direct as test_fp8_mma_direct
 from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d

@@ -12,10 +12,10 @@ from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import SupportsIndex
 
-from _pygpukit_rust import caching
-from _pygpukit_rust.caching import core_key, encode, expired, hash_parts
-from _pygpukit_rust.fields import parse_flag, parse_texts, parse_ttl, parse_uint64
 from pygpukit import _core
+from pygpukit.compat.rust import caching
+from pygpukit.compat.rust.caching import core_key, encode, expired, hash_parts
+from pygpukit.compat.rust.fields import parse_flag, parse_texts, parse_ttl, parse_uint64
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.jit.locate import cache_directory
 from pygpukit.scheduler import units

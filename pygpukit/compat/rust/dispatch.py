@@ -1,16 +1,22 @@
 """The documented classes of dispatch: the kernel dispatcher, pacing, slicing, and the caches of PTX."""
 
-from _pygpukit_rust.caching import CacheConfig, CachedKernel, CacheStats, CompileOptions, KernelCache
-from _pygpukit_rust.dispatching import DispatchStats, KernelDispatcher, KernelLaunchRequest, KernelState, LaunchConfig
-from _pygpukit_rust.pacing import KernelPacingEngine, PacingConfig, PacingDecision, PacingStats, StreamPacingStats
-from _pygpukit_rust.persisting import (
+from pygpukit._core import KernelSlice, SliceConfig, SliceInfo, SliceScheduler, SliceStats
+from pygpukit.compat.rust.caching import CacheConfig, CachedKernel, CacheStats, CompileOptions, KernelCache
+from pygpukit.compat.rust.dispatching import (
+    DispatchStats,
+    KernelDispatcher,
+    KernelLaunchRequest,
+    KernelState,
+    LaunchConfig,
+)
+from pygpukit.compat.rust.pacing import KernelPacingEngine, PacingConfig, PacingDecision, PacingStats, StreamPacingStats
+from pygpukit.compat.rust.persisting import (
     ArchFingerprint,
     PersistentCache,
     PersistentCacheConfig,
     PersistentCacheStats,
     PersistentEntry,
 )
-from pygpukit._core import KernelSlice, SliceConfig, SliceInfo, SliceScheduler, SliceStats
 
 __all__ = [
     "ArchFingerprint",

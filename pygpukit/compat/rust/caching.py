@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import SupportsIndex
 
-from _pygpukit_rust.fields import parse_flag, parse_texts, parse_ttl, parse_uint64
 from pygpukit import _core
+from pygpukit.compat.rust.fields import parse_flag, parse_texts, parse_ttl, parse_uint64
 from pygpukit.core.errors import InvalidSpecError, OutOfMemoryError
 from pygpukit.scheduler import units
 

@@ -1,15 +1,14 @@
-"""Documented names of recognition that are constants, or other things' names here."""
+"""Names of recognition that are constants, or other things' names here: they are in pygpukit.asr."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.asr.config import WhisperConfig
 from pygpukit.asr.features import RATE
+from pygpukit.asr.model import located
 from pygpukit.asr.weights import WhisperWeights
-from pygpukit.models.fetch import get
 from pygpukit.ops import elementwise, reduce
 from pygpukit.ops.audio.whisper import HOP, N_FFT
 
@@ -39,13 +38,6 @@ def load_safetensors(file_path: str | os.PathLike[str]) -> dict[str, np.ndarray[
         return {name: checkpoint.read(name) for name in checkpoint.names()}
     finally:
         checkpoint.close()
-
-
-def located(model_path_or_id: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None) -> Path:
-    """Where a model is: a path as it is, the folder of that name in cache_dir, or what gp.models.get() fetches."""
-    if cache_dir is not None and (Path(cache_dir) / model_path_or_id).exists():
-        return Path(cache_dir) / model_path_or_id
-    return get(model_path_or_id)
 
 
 def download_model(model_id: str, cache_dir: str | os.PathLike[str] | None = None) -> str:

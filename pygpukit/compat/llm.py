@@ -1,4 +1,4 @@
-"""Documented functions that are one call of something here."""
+"""Functions of language models that are one call of something here: they are in pygpukit.llm."""
 
 from __future__ import annotations
 

@@ -1,16 +1,5 @@
 """The Rust classes of scheduling: the task table, admission, QoS and partitions."""
 
-from _pygpukit_rust.contexts import (
-    AsyncExecStats,
-    AsyncKernelRequest,
-    ContextState,
-    ContextStats,
-    ControllerStats,
-    FutureState,
-    KernelFuture,
-    KernelResult,
-    MultiLLMController,
-)
 from pygpukit._core import (
     AdmissionConfig,
     AdmissionController,
@@ -37,6 +26,17 @@ from pygpukit._core import (
     TaskPolicy,
     TaskState,
     TaskStats,
+)
+from pygpukit.compat.rust.contexts import (
+    AsyncExecStats,
+    AsyncKernelRequest,
+    ContextState,
+    ContextStats,
+    ControllerStats,
+    FutureState,
+    KernelFuture,
+    KernelResult,
+    MultiLLMController,
 )
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Operations on sound under the older project's names."""

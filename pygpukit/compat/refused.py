@@ -1,0 +1,41 @@
+"""Names of the older project that there are not: each is refused with the reason, or with what stands in its place."""
+
+from __future__ import annotations
+
+_LLM_LATER = {
+    "mixtures of experts": "MIXTRAL_SPEC MoELayer QWEN3_MOE_SPEC load_mixtral_from_safetensors",
+    "weights of 8 and 4 bits": (
+        "FP8QuantConfig LinearFP8 ModelOptimizationInfo PruningConfig QATQuantConfig SparsityConfig "
+        "dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct"
+    ),
+    "loading a model layer by layer": (
+        "AutoLRU LayerStreamingContext LazyModelLoader LoadingStrategy PoolStats SimpleStreaming SlidingWindow "
+        "TensorState create_streaming_context"
+    ),
+    "speculation and other decode strategies": (
+        "DecodeBatch DecodeJacobi DecodeM1 DecodeM1Graph DecodeSpeculative DecodeStrategy"
+    ),
+    "buffers that the caller keeps": "DecodeBuffers PrefillBuffers",
+    "LLaMA 4": "Llama4Attention Llama4Block Llama4Config Llama4MLP Llama4Model",
+}
+LLM_LATER = {name: what for what, names in _LLM_LATER.items() for name in names.split()}
+_NOT_OF_KOKORO = {
+    "PLBERTEncoder": "Kokoro's is an ALBERT, one layer applied again and again: ALBERTEncoder",
+    "BertLayer": "Kokoro's is an ALBERT: ALBERTLayer",
+    "BertSelfAttention": "its attention is in ALBERTLayer",
+    "build_plbert_from_weights": "Kokoro's is an ALBERT: build_albert_from_weights",
+    "StyleEncoder": "styles come from a voice's table: load_voice_embedding",
+    "ResBlock1d": "its residual blocks follow a style: AdaINResBlock",
+    "Decoder": "it makes no mel spectrogram; KokoroModel.network.decoder is what Kokoro has",
+    "ISTFTNet": "its generator takes pitch and style, too: KokoroModel.network.generator",
+}
+
+
+def refusal(module: str, name: str) -> str:
+    """Why `module` has no attribute `name`, as the message of an AttributeError."""
+    full = f"{module}.{name}"
+    if module == "pygpukit.llm" and name in LLM_LATER:
+        return f"{full} is not there yet: {LLM_LATER[name]} comes later (docs/llm.md)"
+    if module == "pygpukit.tts" and name in _NOT_OF_KOKORO:
+        return f"{full} is no part of Kokoro-82M: {_NOT_OF_KOKORO[name]} (docs/synthesis.md)"
+    return f"module {module!r} has no attribute {name!r}"
