@@ -25,7 +25,11 @@ class SweepPoint:
 
     @property
     def label(self) -> str:
-        return " ".join(f"{name}={value}" for name, value in self.settings.items())
+        return " ".join(self.labels)
+
+    @property
+    def labels(self) -> list[str]:
+        return [f"{name}={value}" for name, value in self.settings.items()]
 
 
 def duration(us: float, digits: int = 4) -> str:
@@ -189,7 +193,8 @@ def sweep_html(points: Sequence[SweepPoint]) -> str:
             colour = "--gk-teal" if fastest else "--gk-blue"
             bar = _bar(bench.median_us / worst if worst else 0.0, colour, duration(bench.median_us))
             cells = f'<td>{time}</td><td class="gk-muted">{about}</td><td class="gk-bar">{bar}</td>'
-        rows.append(f"<tr><td><code>{escape(point.label)}</code></td>{cells}</tr>")
+        label = " ".join(f"<code>{escape(one)}</code>" for one in point.labels)
+        rows.append(f"<tr><td>{label}</td>{cells}</tr>")
     note = ""
     if any(point.bench and point.bench.backend == "sim" for point in points):
         note = f'<p class="gk-small gk-warn">{SIMULATED}</p>'

@@ -7,7 +7,6 @@ from anywhere else, or ipykernel would route its requests behind the running cel
 from __future__ import annotations
 
 import re
-import sys
 import threading
 import uuid
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from pygpukit.jupyter.allowance import Allowance
 from pygpukit.jupyter.comms import answer_quietly
 from pygpukit.jupyter.reports import Report, Reports
 from pygpukit.jupyter.status_feed import StatusFeed
-from pygpukit.telemetry import actions
+from pygpukit.telemetry import actions, tenants
 
 TARGET = "pygpukit.control.v1"
 VERSION = 1
@@ -143,7 +142,11 @@ def _snapshot(_args: dict[str, Any]) -> dict[str, Any]:
     if native.backend_name() is None:
         return {"pool": None, "tasks": [], "dropped": dropped()}
     pool = _core.pool_stats(native.current_device())
-    tasks = [{name: getattr(task, name) for name in _TASK_FIELDS} for one in _schedulers() for task in one.core.tasks()]
+    tasks = [
+        {name: getattr(task, name) for name in _TASK_FIELDS}
+        for one in tenants.schedulers()
+        for task in one.core.tasks()
+    ]
     return {"pool": {name: getattr(pool, name) for name in _POOL_FIELDS}, "tasks": tasks, "dropped": dropped()}
 
 
@@ -151,7 +154,7 @@ def _cancel(args: dict[str, Any]) -> dict[str, Any]:
     task = args.get("task")
     if not isinstance(task, str):
         raise RequestError("cancel needs args {'task': id}")
-    for scheduler in _schedulers():
+    for scheduler in tenants.schedulers():
         if scheduler.core.get(task) is not None:
             return {"cancelled": scheduler.cancel(task)}
     raise RequestError(f"no task {task!r}")
@@ -192,12 +195,6 @@ def _options(_args: dict[str, Any]) -> dict[str, Any]:
 def _report(cell: str) -> Report | None:
     """The report of a cell in whichever shell of the process has one."""
     return next((found for one in _reports if (found := one.get(cell)) is not None), None)
-
-
-def _schedulers() -> list[Any]:
-    """The live schedulers; none while nothing has imported the scheduler."""
-    module = sys.modules.get("pygpukit.scheduler")
-    return list(module.all_schedulers()) if module is not None else []
 
 
 _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {

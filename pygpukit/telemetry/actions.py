@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import reprlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from pygpukit import _core
 from pygpukit.core.text import human_bytes
-from pygpukit.telemetry import cell_figures
+from pygpukit.telemetry import cell_figures, tenants
 
 _UNLIMITED = 1 << 60
 _MAX_NUMBER = 32  # characters
@@ -134,8 +133,7 @@ def _trim(_args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schedulers() -> list[Any]:
-    module = sys.modules.get("pygpukit.scheduler")
-    found = list(module.all_schedulers()) if module is not None else []
+    found = list(tenants.schedulers())
     if not found:
         raise ValueError("there is no scheduler: make one with gp.scheduler.Scheduler()")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import records
+from pygpukit.telemetry import tenants
 
 MAX_CELLS = 1000
 _GROWS, _SHRINKS = (records.ALLOC, records.RESTORE), (records.FREE, records.EVICT)
@@ -176,8 +176,7 @@ def _launches() -> tuple[int, int]:
 
 def measure_devices() -> None:
     """Bring the device times of tasks that run up to date: on all devices, whichever scheduler they are of."""
-    module = sys.modules.get("pygpukit.scheduler")
-    for core in [] if module is None else module.live_cores()[:1]:
+    for core in tenants.cores()[:1]:
         core.devices()
 
 

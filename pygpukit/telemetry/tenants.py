@@ -4,44 +4,49 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 
 if TYPE_CHECKING:
+    from pygpukit.scheduler import Scheduler
     from pygpukit.scheduler.contexts import ContextRecord
 
 # Each task with the label of its scheduler.
 TaskSource = Callable[[], Sequence[tuple[str, _core.TaskRecord]]]
 
 
+def _of_scheduler(name: str) -> Callable[[], Any]:
+    """A function of pygpukit.scheduler. One of nothing, while nobody has imported that: also while another thread is at
+    it, when the module is there and has not all of its names."""
+    return getattr(sys.modules.get("pygpukit.scheduler"), name, tuple)
+
+
+def schedulers() -> Sequence[Scheduler]:
+    """Every live scheduler."""
+    return _of_scheduler("all_schedulers")()
+
+
 def all_tasks() -> list[tuple[str, _core.TaskRecord]]:
-    """The tasks of every live scheduler; none while nothing has imported the scheduler."""
-    module = sys.modules.get("pygpukit.scheduler")
-    schedulers = [] if module is None else module.all_schedulers()
-    return [(one.label, task) for one in schedulers for task in one.core.tasks()]
+    """The tasks of every live scheduler."""
+    return [(one.label, task) for one in schedulers() for task in one.core.tasks()]
 
 
 def unstarted() -> set[str]:
     """The labels of schedulers that have no dispatcher threads."""
-    module = sys.modules.get("pygpukit.scheduler")
-    schedulers = [] if module is None else module.all_schedulers()
-    return {one.label for one in schedulers if not (one.started or one.closed)}
+    return {one.label for one in schedulers() if not (one.started or one.closed)}
 
 
 def cores() -> Sequence[_core.SchedulerCore]:
     """The core of every live scheduler."""
-    module = sys.modules.get("pygpukit.scheduler")
-    return [] if module is None else module.live_cores()
+    return _of_scheduler("live_cores")()
 
 
 def contexts() -> Sequence[ContextRecord]:
     """Contexts of models, and the last that ended."""
-    module = sys.modules.get("pygpukit.scheduler")
-    return [] if module is None else module.context_records()
+    return _of_scheduler("context_records")()
 
 
 def adjustments() -> int:
     """Grows when a priority, a share or a partition was changed, or a task paused or resumed."""
-    module = sys.modules.get("pygpukit.scheduler")
-    return 0 if module is None else module.adjustments()
+    return _of_scheduler("adjustments")() or 0

@@ -15,8 +15,20 @@ from pygpukit.jit import JITKernel
 from pygpukit.jit.launch.unit import Unit
 from pygpukit.jupyter import card_listing
 from pygpukit.jupyter.card import CellResult
+from pygpukit.jupyter.card_bench import SweepPoint
 from pygpukit.jupyter.card_listing import Listing
+from pygpukit.profiling.bench import BenchResult, Limits
 
+BENCH = BenchResult(
+    samples=(1234.5, 1250.25, 1290.125) * 4,
+    batch=5,
+    cold_l2=True,
+    backend="cuda",
+    bytes=8e6,
+    flops=1e6,
+    clocks=None,
+    limits=Limits(4000.0, 50_000.0, "cuda", "a GPU"),
+)
 SOURCE = "__global__ void k(int* x) {\n" + "  x[0] += 1;\n" * 60 + "}\n"
 
 # Follows every link of the card inside the page and writes down what it did.
@@ -64,17 +76,23 @@ def test_a_link_shows_and_marks_what_belongs_together(
 
 WIDE = """
 const over = [];
-const rows = (cell) => {
-  const range = document.createRange();
-  range.selectNodeContents(cell);
-  return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+const cut = (cell) => {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    for (const { 0: word, index } of text.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) found.push(word);
+    }
+  }
+  return found;
 };
 for (const box of document.querySelectorAll('.box')) {
   const card = box.firstElementChild, edge = card.getBoundingClientRect().right;
   const parts = [...card.querySelectorAll('td, th, svg, summary, .gk-pane')].map((one) => one.getBoundingClientRect());
   const past = Math.max(...parts.map(({ right }) => right)) - edge;
-  const words = [...card.querySelectorAll('th')].filter((one) => !/\\s/.test(one.textContent));
-  const broken = words.filter((one) => one.firstChild && rows(one) > 1).map((one) => one.textContent);
+  const broken = [...card.querySelectorAll('th, .gk-rates td')].flatMap(cut);
   over.push([box.style.width, parts.length, past, edge - box.getBoundingClientRect().right, broken]);
 }
 document.body.dataset.report = JSON.stringify(over);
@@ -86,13 +104,16 @@ def test_a_card_stays_in_its_border_at_any_width(chromium: str, tmp_path: Path) 
     names = [f"a_kernel_with_quite_a_long_name_{number}" for number in range(3)]
     source = "".join(f"__global__ void {name}(float* x, const float* y, int n) {{ x[0] = y[n]; }}\n" for name in names)
     unit = Unit(source, name="cell")
-    html = CellResult(unit, {name: JITKernel(source, name, unit=unit) for name in names})._repr_html_()
+    settings = [{"block": 1 << at, "grid": (64, 16), "UNROLL": at % 4} for at in range(6, 10)]
+    sweep = [SweepPoint(one, BENCH) for one in settings]
+    kernels = {name: JITKernel(source, name, unit=unit) for name in names}
+    html = CellResult(unit, kernels, bench=BENCH, sweep=sweep)._repr_html_()
     boxes = "".join(f"<div class='box' style='width:{width}px'>{html}</div>" for width in (320, 460, 640, 920))
     page = tmp_path / "card.html"
     page.write_text(f"<!doctype html><meta charset='utf-8'><body>{boxes}<script>{WIDE}</script>", encoding="utf-8")
     for width, parts, past_border, past_box, broken in reported(chromium, page):
         assert parts > 3 and past_border <= 0 and past_box <= 0, f"{past_border} px over the border at {width}"
-        assert broken == [], f"words of the head are cut at {width}"
+        assert broken == [], f"words are cut at {width}"
 
 
 def reported(chromium: str, page: Path) -> list[Any]:

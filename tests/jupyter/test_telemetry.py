@@ -12,11 +12,15 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import pytest
 
 from pygpukit import _core
 from pygpukit.telemetry import sampler as telemetry
+from pygpukit.telemetry import tenants
+from pygpukit.telemetry.actions import ACTIONS
+from pygpukit.telemetry.feed import Feed
 
 GAUGE, KIND_AT = 80, 16  # a kind of record, and where its low byte stands in each
 
@@ -312,3 +316,16 @@ while threads():
 """
     # In a process of its own: a view that another test left open keeps the thread, which notes a past for it.
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_scheduler_that_another_thread_is_importing_is_none_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page looks while a cell's first line imports the scheduler: its module is there, and its names are not."""
+    monkeypatch.setitem(sys.modules, "pygpukit.scheduler", ModuleType("pygpukit.scheduler"))
+    assert [*tenants.all_tasks(), *tenants.cores(), *tenants.contexts(), *tenants.unstarted()] == []
+    assert tenants.adjustments() == 0
+    feed = Feed("a device")
+    messages, since, since_name = feed.begin()
+    frame, *_ = _core.telemetry_frame(0, since, since_name)
+    assert messages[0][0]["tasks"] == [] and next(message["type"] for message, _ in feed.follow(frame)) == "frame"
+    with pytest.raises(ValueError, match="there is no scheduler"):
+        ACTIONS["pause"]({})

@@ -4,7 +4,10 @@ import { transcript } from './markdown.js';
 import { copies, draws, parsed } from './markup.js';
 import { MARKDOWN, type Still } from './view-output.js';
 
-const NOTE = 'As it was when the notebook was saved. Run the cell for the live view.';
+const NOTE = 'As it was when the notebook was saved.';
+const HOW = 'Run the cell for the live view.';
+/** Players, recorders and chats say themselves how to go on, for pages without the lab. */
+const SAYS_HOW = /run the cell/i;
 export const SAVED_CLASS = 'gk-saved';
 
 /** What an output was saved with, with a sentence that says what it is. */
@@ -13,7 +16,7 @@ export function savedPicture({ kind, text }: Still): HTMLElement {
   picture.className = `${SAVED_CLASS} jp-RenderedHTMLCommon`;
   const note = document.createElement('p');
   note.className = 'gk-saved-note';
-  note.textContent = NOTE;
   picture.append(note, ...(kind === MARKDOWN ? [transcript(text)] : copies(parsed(text).body, draws)));
+  note.textContent = SAYS_HOW.test(picture.textContent ?? '') ? NOTE : `${NOTE} ${HOW}`;
   return picture;
 }

@@ -147,6 +147,10 @@ test('players are saved with their sound, up to a size, and recorders with how t
   await lab.open('others.ipynb');
   await expect(page.locator('.gk-saved')).toHaveCount(4);
   await expect(page.locator('.jp-Notebook')).not.toContainText(WORDS_OF_IPYWIDGETS);
+  for (const at of [1, 2, 3, 4]) {
+    const words = await lab.cells.at(at).locator('.gk-saved').textContent();
+    expect(words?.match(/run the cell/gi), 'how to go on is said once').toHaveLength(1);
+  }
   for (const at of [1, 2]) {
     const saved = lab.cells.at(at).locator('.gk-saved');
     await expect(saved.locator('svg path')).toHaveCount(1);
