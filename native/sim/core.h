@@ -151,6 +151,7 @@ class Core {
   void DivergentBarrier();
   [[noreturn]] void UnreachedBarrier();
   void CheckSources(const Lane *lanes, unsigned set, unsigned warp);
+  [[noreturn]] void PartOfWarp(const Lane *lanes, unsigned set, unsigned warp);
   void Fill(Finding *finding, const char *kind, std::string message, int line) const;
   std::string KernelAndBlock() const;
   std::string Thread() const;

@@ -14,7 +14,8 @@ namespace pygpukit::sim {
 namespace {
 
 constexpr size_t kMostPrintedBytes = 4096;  // by one call
-constexpr const char *kKinds[] = {"assert", "assert", "integer division by zero", "stack overflow", "out of bounds"};
+constexpr const char *kKinds[] = {"assert",         "assert",        "integer division by zero",
+                                  "stack overflow", "out of bounds", "warp matrix"};
 
 // While it lives, an interrupt of the running kernel waits: locks of the C library may be held.
 class InRuntime {

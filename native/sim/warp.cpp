@@ -11,7 +11,7 @@ const char *const kNames[PK_SIM_WARP_OPS] = {
     "__syncwarp",        "__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync",  "__shfl_xor_sync",
     "__ballot_sync",     "__any_sync",        "__all_sync",        "__activemask",      "__match_any_sync",
     "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync",
-    "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
+    "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync", "matrix function"};
 
 constexpr unsigned Bit(unsigned lane) { return 1u << lane; }
 
@@ -55,6 +55,20 @@ uint64_t Combine(pk_sim_warp_op op, uint64_t a, uint64_t b) {
   }
 }
 
+const pk_sim_warp_work *WorkOf(const pk_sim_warp_call &call) {
+  return reinterpret_cast<const pk_sim_warp_frame *>(call.value)->work;
+}
+
+const char *NameOf(const pk_sim_warp_call &call) {
+  return call.op == PK_SIM_MATRIX ? WorkOf(call)->name : kNames[call.op];
+}
+
+void ComputeMatrix(const Lane *lanes) {
+  void *frames[32];
+  for (unsigned lane = 0; lane < 32; ++lane) frames[lane] = reinterpret_cast<void *>(lanes[lane].call.value);
+  WorkOf(lanes[0].call)->compute(frames);
+}
+
 void Compute(Lane *lanes, unsigned set) {
   const unsigned first = static_cast<unsigned>(__builtin_ctz(set));
   const pk_sim_warp_op op = lanes[first].call.op;
@@ -65,7 +79,9 @@ void Compute(Lane *lanes, unsigned set) {
     });
     return result;
   };
-  if (op >= PK_SIM_SHFL && op <= PK_SIM_SHFL_XOR) {
+  if (op == PK_SIM_MATRIX) {
+    ComputeMatrix(lanes);
+  } else if (op >= PK_SIM_SHFL && op <= PK_SIM_SHFL_XOR) {
     ForEachLane(set, [&](unsigned lane) {
       // What an absent lane would give is undefined: the own value.
       const unsigned source = Source(lane, lanes[lane].call);
@@ -110,7 +126,8 @@ bool Core::Complete(unsigned warp_index, unsigned lane, unsigned started, unsign
   bool same = true;
   ForEachLane(need, [&](unsigned other) {
     const pk_sim_warp_call &theirs = warp.lanes[other].call;
-    same &= theirs.op == call.op && theirs.mask == call.mask;
+    same &= theirs.op == call.op && theirs.mask == call.mask &&
+            (call.op != PK_SIM_MATRIX || WorkOf(theirs) == WorkOf(call));
   });
   *lanes = need;
   return same;
@@ -120,6 +137,7 @@ bool Core::Complete(unsigned warp_index, unsigned lane, unsigned started, unsign
 void Core::Finish(unsigned warp_index, unsigned lanes, const Fiber *self) {
   Warp &warp = warps_[warp_index];
   warp.waiting &= ~lanes;
+  if (~lanes && warp.lanes[__builtin_ctz(lanes)].call.op == PK_SIM_MATRIX) PartOfWarp(warp.lanes, lanes, warp_index);
   if (run_->checker) CheckSources(warp.lanes, lanes, warp_index);
   Compute(warp.lanes, lanes);
   Fiber *head = nullptr, *tail = nullptr;
@@ -164,6 +182,23 @@ void Core::CheckSources(const Lane *lanes, unsigned set, unsigned warp) {
   });
 }
 
+// Never returns: what a part of a warp would get from a matrix function is undefined.
+void Core::PartOfWarp(const Lane *lanes, unsigned set, unsigned warp) {
+  if (run_->checker) run_->checker->TellPending();
+  in_runtime = 1;
+  const unsigned lane = static_cast<unsigned>(__builtin_ctz(set)), thread = warp * 32 + lane;
+  const Fiber &fiber = *lanes[lane].fiber;
+  Finding finding;
+  Fill(&finding, "warp matrix",
+       Format("%s needs all 32 lanes of a warp, and only %d are there (lanes 0x%08x) at %s:%d: the others have exited, "
+              "or the block is no multiple of 32 threads",
+              NameOf(lanes[lane].call), __builtin_popcount(set), set, fiber.file, fiber.line),
+       fiber.line);
+  finding.thread = {thread % run_->block.x, thread / run_->block.x % run_->block.y,
+                    thread / run_->block.x / run_->block.y};
+  Report(PK_ERROR_LAUNCH_FAILED, std::move(finding));
+}
+
 bool Core::FinishComplete(unsigned warp, unsigned started) {
   bool any = false;
   unsigned lanes;
@@ -197,7 +232,7 @@ bool Core::FinishConverged() {
 
 std::string Core::DescribeLane(unsigned thread) const {
   const pk_sim_warp_call &call = warps_[thread / 32].lanes[thread % 32].call;
-  return Format("%s(mask 0x%08x)", kNames[call.op], call.mask);
+  return Format("%s(mask 0x%08x)", NameOf(call), call.mask);
 }
 
 uint64_t Core::WarpCall(const pk_sim_self &self, const pk_sim_warp_call &call) {

@@ -45,8 +45,9 @@ class Finding:
     """What checked mode found in a kernel.
 
     kind: "out of bounds", "misaligned", "use after free", "uninitialised", "race", "divergent barrier", "deadlock",
-    "warp mask", "integer division by zero", "time limit", "stack overflow" or "assert". line: in the source as the
-    user counts it, 0 = unknown. array: parameter or variable, "" = none; index: of its element, None = none.
+    "warp mask", "warp matrix", "integer division by zero", "time limit", "stack overflow" or "assert". line: in the
+    source as the user counts it, 0 = unknown. array: parameter or variable, "" = none; index: of its element, None =
+    none.
     """
 
     kind: str

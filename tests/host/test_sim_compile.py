@@ -40,7 +40,6 @@ def errors(source: str, *expressions: str, name: str = "In[5]") -> list[tuple[in
         ("// asm(1)\n__global__ void k(int *o) {\n  asm volatile(\"bar.sync 0;\");\n}", 3, 3, "inline PTX"),
         ("__global__ void p() {\n  k<<<1, 1>>>();\n}", 2, 4, "launch kernels"),
         ("#define S \"<<<\"\ntexture<float, 1> t;\n" + KERNEL, 2, 1, "texture"),
-        ("__global__ void k() { nvcuda::wmma::fill(1); }", 1, 23, "wmma"),
     ],
 )  # fmt: skip
 def test_errors_are_told_at_the_users_place(source: str, line: int, column: int, words: str) -> None:
@@ -76,7 +75,7 @@ def test_the_messages_of_clang() -> None:
 
 
 def test_what_looks_refused_in_comments_and_strings_is_not() -> None:
-    source = '/* asm("x") <<< */ // wmma::\n' + KERNEL + '\n__device__ const char *text = "asm(<<<texture<";\n'
+    source = '/* asm("x") <<< */ // tex2D<float>(\n' + KERNEL + '\n__device__ const char *text = "asm(<<<texture<";\n'
     assert simulator.compile(source).kernels == ("k",)
 
 

@@ -59,7 +59,18 @@ enum pk_sim_warp_op {
   PK_SIM_REDUCE_AND,
   PK_SIM_REDUCE_OR,
   PK_SIM_REDUCE_XOR,
+  PK_SIM_MATRIX,  // value: the address of the lane's pk_sim_warp_frame
   PK_SIM_WARP_OPS
+};
+
+// What the lanes of a whole warp compute together: the last one to arrive runs it for all.
+struct pk_sim_warp_work {
+  const char *name;                      // of the function or instruction
+  void (*compute)(void *const *frames);  // of lanes 0 to 31
+};
+// What a lane brings; its work says what follows.
+struct pk_sim_warp_frame {
+  const pk_sim_warp_work *work;
 };
 
 struct pk_sim_warp_call {
@@ -76,7 +87,8 @@ enum pk_sim_failure {
   PK_SIM_FAIL_TRAP,
   PK_SIM_FAIL_DIVISION,
   PK_SIM_FAIL_STACK,
-  PK_SIM_FAIL_MEMORY
+  PK_SIM_FAIL_MEMORY,
+  PK_SIM_FAIL_MATRIX
 };
 
 // What the device offers to a kernel. A checked build of the same header may use more of it later: append only.

@@ -38,7 +38,6 @@ _REFUSED = (
     (re.compile(r"<<<"), "a kernel cannot launch kernels on the simulated device"),
     (re.compile(r"\b(?:texture|surface)\s*<"), "texture and surface references cannot be simulated"),
     (re.compile(r"\b(?:tex[123]D\w*|surf[123]D\w*)\s*[<(]"), "texture and surface functions cannot be simulated"),
-    (re.compile(r"\bwmma\s*::|\bnvcuda\b"), "tensor-core fragments (wmma) cannot be simulated"),
 )
 _BESSEL = frozenset(f"{name}{letter}" for name in ("j0", "j1", "jn", "y0", "y1", "yn") for letter in ("", "f"))
 # A declaration of it, or a member: a type, . or -> stands before it.

@@ -400,6 +400,26 @@ def _barriers_and_warps() -> Iterable[Bug]:
     yield Bug("warp_absent_lane", kind, "minus_last", 1, 48, (x, _zeros(48)),
               {1: np.append(x[:32] - x[31], x[32:] - x[47])}, among(range(32, 48)))  # fmt: skip
 
+    kind = "warp matrix"
+    x = _floats(2, 16, 16).astype(np.float16)
+    squares = x.astype(np.float32) @ x.astype(np.float32).transpose(0, 2, 1)
+    yield Bug("matrix_pointer", kind, "squares", 1, 64, (x, _zeros((2, 16, 16), np.float32)), {1: squares},
+              among(range(64)))  # fmt: skip
+    yield Bug("matrix_part_of_warp", kind, "squares", 1, 32, (x[0], _zeros((16, 16), np.float32), 16), {1: squares[0]},
+              among(range(16)))  # fmt: skip
+    yield Bug("matrix_line", kind, "squares", 1, 32, (x[0], _zeros((16, 16), np.float32)), {1: squares[0]},
+              among(range(32)))  # fmt: skip
+    wide = _floats(16, 48).astype(np.float16)
+    tile = wide[:, 16:32].astype(np.float32)
+    yield Bug("misaligned_tile", "misaligned", "second_square", 1, 32, (wide, _zeros((16, 16), np.float32)),
+              {1: tile @ tile.T}, among(range(32)), array="a", index=17)  # fmt: skip
+    yield Bug("race_tile_result", "race", "square_rows", 1, 32, (x[0], _zeros(16, np.float32)), {1: squares[0].sum(1)},
+              among(range(32)), array="result", index=range(256))  # fmt: skip
+    tall = _floats(40, 16).astype(np.float16)
+    yield Bug("bounds_tile_rows", "out of bounds", "copy_tiles", 3, 32, (tall, np.zeros_like(tall), 40), {1: tall},
+              among(range(32)), at(2), array="a", index=range(640, 768))  # fmt: skip
+
+    kind = "warp mask"
     x = _ints(32, -50, 50)
     kept = np.where(x > 0, x, 0)
     yield Bug("warp_stale_mask", kind, "rank_positive", 1, 32, (x, _zeros(32)),
