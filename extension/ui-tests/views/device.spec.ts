@@ -23,3 +23,12 @@ test('device: each field has a value or its reason', async ({ page }) => {
   await expect(page.locator('details', { hasText: 'Processes' }).locator('tbody tr')).toContainText(/7\s*<b>python<\/b>\s*not told/);
   await expect(page.locator('b')).toHaveCount(0);
 });
+
+test('device: what holds for every field is said once', async ({ page }) => {
+  await mount(page, 'device');
+  const source = 'the device is simulated: it has no sensors';
+  const fields = ['GPU busy', 'Power', 'Temperature'].map((label) => ({ key: label, label, value: null, unit: '%', note: source }));
+  await sendMessage(page, { type: 'device', tNs: 1e9, source, fields, processes: [] });
+  await expect(page.locator('.gk-device-grid .gk-value')).toHaveText(['not available', 'not available', 'not available']);
+  await expect(page.locator('.gk-body').getByText(source).filter({ visible: true })).toHaveCount(1);
+});

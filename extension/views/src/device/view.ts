@@ -44,7 +44,7 @@ export class DeviceView extends Panel {
     if (!sample) return;
     setText(this.source, sample.source);
     setData(this.element, { samples: this.store.deviceSamples.total });
-    this.drawFields(sample.fields);
+    this.drawFields(sample);
     const measured = samples.some(({ fields }) => fields.some(({ key, value }) => key === LINES[0]?.[0] && value !== null));
     this.chart.hidden = !measured;
     if (measured) this.pane.draw((context, width, height) => this.paint(context, width, height, samples.slice(-DRAWN)));
@@ -58,13 +58,13 @@ export class DeviceView extends Panel {
     );
   }
 
-  private drawFields(fields: readonly DeviceField[]): void {
+  private drawFields({ fields, source }: DeviceSample): void {
     const make = (): HTMLElement => el('div', 'gk-figure', el('div', 'gk-figure-label'), el('div', 'gk-value'), el('div', 'gk-note'));
     syncRows(this.grid, fields, make, (cell, field) => {
       const [label, value, note] = cell.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
       setText(label, field.label);
       setText(value, valueText(field));
-      setText(note, field.note);
+      setText(note, field.note === source ? '' : field.note); // it stands above them all
       cell.classList.toggle('gk-absent', field.value === null);
       setData(cell, { field: field.key });
     });
