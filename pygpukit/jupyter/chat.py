@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 # {name}, {name.attribute}; {{name}} is for {name} itself.
 _VARIABLE = re.compile(r"\{\{([A-Za-z_][\w.]*)\}\}|\{([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*)*)\}")
-_PLAIN = "--plain"
+_PLAIN, _NEW = "--plain", "--new"
+_OFFERED = "qwen2.5-coder-0.5b-instruct"  # knows CUDA, and is small enough for any machine
 
 
 def chat(
@@ -101,16 +102,19 @@ class ChatMagics(Magics):  # type: ignore[misc]
         """Ask what the cell says, with the values of the notebook's variables in the place of {name}.
 
         `%%chat NAME`: NAME is a chat or a model of the notebook; alone: the chat before, or what there is. --plain:
-        braces are taken as they are. {name.attribute} has the attribute, {{name}} is for {name} itself; what is no
+        braces are taken as they are. --new: asked in a chat of its own, which knows nothing of what was said; the next
+        `%%chat` goes on with it. {name.attribute} has the attribute, {{name}} is for {name} itself; what is no
         variable stays as it is. The answer streams into the chat's view, which is shown while it comes; interrupting
         the kernel stops it.
         """
         words = line.split()
         plain = _PLAIN in words
-        view = self._view(" ".join(word for word in words if word != _PLAIN))
+        view = self._view(" ".join(word for word in words if word not in (_PLAIN, _NEW)))
         text = cell.strip() if plain else filled(cell.strip(), self.shell.user_ns)
         if not text:
             raise UsageError("%%chat: the cell below the line says nothing to ask")
+        if _NEW in words and view.messages:
+            view = self._last = view.beside()
         display(view.only_view(), raw=True)
         answer = view.ask(text)
         if getattr(self.shell, "kernel", None) is not None:
@@ -145,8 +149,8 @@ class ChatMagics(Magics):  # type: ignore[misc]
         models = [value for value in named if isinstance(value, CausalTransformerModel)]
         if not chats and not models:
             raise UsageError(
-                "%%chat needs the name of a chat or a model the first time, and the notebook has none: "
-                "model = gp.llm.load(NAME), with a name that gp.models.table() lists, then %%chat model"
+                "%%chat: this notebook has no chat and no model yet. Run this in a cell, then this cell again: "
+                f'chat = gp.llm.chat("{_OFFERED}")  # fetched the first time; gp.models.table() lists others'
             )
         return chats[-1] if chats else chat(models[-1])
 

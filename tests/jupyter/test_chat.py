@@ -304,7 +304,7 @@ def test_nothing_of_it_runs_on_the_main_thread(monkeypatch: pytest.MonkeyPatch) 
 def test_the_magic_asks_a_model_or_a_chat_and_goes_on_with_the_last(shell: Any) -> None:
     model = StubModel()
     shell.user_ns["model"] = model
-    with pytest.raises(UsageError, match="needs the name"):
+    with pytest.raises(UsageError, match="has no chat and no model"):
         shell.run_cell_magic("chat", "", "a")
     asked = shell.run_cell_magic("chat", "model", "a\n")
     data, _ = asked._repr_mimebundle_()
@@ -340,8 +340,24 @@ def test_the_magic_puts_values_in_the_place_of_names(shell: Any) -> None:
     assert len(model.asked) == before
 
 
+def test_the_magic_asks_in_a_chat_of_its_own(shell: Any) -> None:
+    model = StubModel()
+    shell.user_ns["talk"] = talk = gp.llm.chat(model, "be brief", temperature=0.5)
+    for line in ("--new", "talk --new --plain", "--new talk"):
+        talk.ask("before")
+        before = len(talk.messages)
+        shell.run_cell_magic("chat", line, "{n} first")
+        assert [one["content"] for one in model.asked[-1]] == ["be brief", "{n} first"]
+        assert len(talk.messages) == before and shell.user_ns["talk"] is talk
+    asked = shell.run_cell_magic("chat", "", "second")  # goes on with that one
+    assert [one["content"] for one in model.asked[-1]][1::2] == ["{n} first", "second"]
+    assert asked._view is not talk and asked._view._conversation.settings["temperature"] == 0.5
+
+
 def test_the_magic_alone_takes_the_chat_that_is_there(shell: Any) -> None:
-    with pytest.raises(UsageError, match=r"the notebook has none: model = gp.llm.load"):
+    with pytest.raises(
+        UsageError, match=r'no chat and no model yet.*chat = gp.llm.chat\("qwen2.5-coder-0.5b-instruct"\)'
+    ):
         shell.run_cell_magic("chat", "", "a")
     shell.user_ns["talk"] = gp.llm.chat(StubModel(), "be brief")
     assert repr(shell.run_cell_magic("chat", "", "a")) == "assistant: echo 2: a"

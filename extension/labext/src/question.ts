@@ -18,7 +18,7 @@ export function questionAbout(source: string, error: string): string {
   const asked = error
     ? `This ${kind} fails. Say what is wrong in one or two sentences, then give the corrected line.\n\n${block}\n\nThe error:\n\n${cut(error.replace(CONTROLS, '').trim(), MAX_ERROR)}`
     : `Explain in a few sentences what this ${kind} does.\n\n${block}`;
-  return `%%chat --plain\n${asked}`;
+  return `%%chat --new --plain\n${asked}`; // a small model says again what it said before
 }
 
 function cut(text: string, most: number): string {

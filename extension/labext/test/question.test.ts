@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MAX_CODE, MAX_ERROR, questionAbout } from '../src/question.js';
 
 test('a cell is asked about by its code, without its magic, with braces as they are', () => {
-  expect(questionAbout('x = {1}\n', '')).toBe('%%chat --plain\nExplain in a few sentences what this Python code does.\n\n```python\nx = {1}\n```');
+  expect(questionAbout('x = {1}\n', '')).toBe('%%chat --new --plain\nExplain in a few sentences what this Python code does.\n\n```python\nx = {1}\n```');
   const asked = questionAbout('%%cuda --check\n__global__ void f() {}', '\u001b[31mcell 3, line 2\u001b[0m: error');
   expect(asked).toContain('```cuda\n__global__ void f() {}\n```');
   expect(asked).toContain('The error:\n\ncell 3, line 2: error');

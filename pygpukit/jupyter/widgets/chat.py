@@ -137,6 +137,11 @@ class ChatWidget(Widget):
             self._chats = [*(one for one in self._chats if one.messages), made][-MAX_CHATS:]
             self._go(made)
 
+    def beside(self) -> ChatWidget:
+        """A chat with a view of its own, with the same model and settings, that knows nothing of this one."""
+        talk = self._conversation
+        return ChatWidget(talk.model, talk.system, talk.max_new_tokens, talk.context_rule, **talk.settings)
+
     def go_to(self, place: int) -> None:
         """Go to a conversation of the list. Raises InvalidSpecError where there is none, or an answer is coming."""
         if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(self._chats):
