@@ -65,6 +65,10 @@ def call_of(kind: Kind) -> str:
     return f'pk_sim_mma<{kind.m}, {kind.n}, {kind.k}, {tags}, 0, 1, {op}>(d, a, b, c, "", 0)'
 
 
+def source_of(kind: Kind, name: str) -> str:
+    return kernel(name, instruction_of(kind), call_of(kind), (kind.d, kind.a, kind.b, kind.c), counts_of(kind))
+
+
 HEAD = "#ifdef PYGPUKIT_SIM\n#include <pk_sim_mma.h>\n#endif\n"
 
 
@@ -72,10 +76,7 @@ HEAD = "#ifdef PYGPUKIT_SIM\n#include <pk_sim_mma.h>\n#endif\n"
 def test_products(group: str, backend_name: str) -> None:
     rng = np.random.default_rng()
     kinds = [kind for kind in KINDS if f"m{kind.m}n{kind.n}k{kind.k} {BITS[kind.a]} bits" == group]
-    source = HEAD + "".join(
-        kernel(f"k{i}", instruction_of(kind), call_of(kind), (kind.d, kind.a, kind.b, kind.c), counts_of(kind))
-        for i, kind in enumerate(kinds)
-    )
+    source = HEAD + "".join(source_of(kind, f"k{i}") for i, kind in enumerate(kinds))
     for i, kind in enumerate(kinds):
         a, b, c = kind.operands(rng)
         left, right, around = kind.rules()

@@ -1,6 +1,7 @@
-// mma_sim.cuh: the functions of mma.cuh on the simulated device. Lanes ask each other for their registers; sums are in
-// float32, in ascending order of k; a device sums in its own order.
+// mma_sim.cuh: the functions of mma.cuh on the simulated device, which has the matrix instructions as functions. Sums
+// are in float32, in ascending order of k; a device sums in its own order.
 #pragma once
+#include <pk_sim_mma.h>
 
 namespace pk {
 
@@ -20,17 +21,8 @@ __device__ __forceinline__ Pair multiply(T kind, Pair x, Pair y) {
 }
 
 template <bool Turned>
-__device__ inline void load_matrices(Pair (&to)[4], const void *row) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
-  for (int i = 0; i < 4; ++i) {
-    unsigned short elements[2];
-    for (int j = 0; j < 2; ++j) {
-      const unsigned long long from =
-          __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(row), 8 * i + (Turned ? 2 * four + j : group));
-      elements[j] = reinterpret_cast<const unsigned short *>(from)[Turned ? group : 2 * four + j];
-    }
-    to[i] = elements[0] | static_cast<Pair>(elements[1]) << 16;
-  }
+__device__ __forceinline__ void load_matrices(Pair (&to)[4], const void *row) {
+  pk_sim_ldmatrix<4, Turned>(to, row, __FILE__, __LINE__);
 }
 
 __device__ __forceinline__ unsigned to_tf32(float value) {
@@ -38,34 +30,19 @@ __device__ __forceinline__ unsigned to_tf32(float value) {
   return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & ~0x1fffu;
 }
 
-template <class T>
-__device__ inline void mma(T kind, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
-  for (int further = 0; further < 2; ++further) {
-    for (int holder = 0; holder < 4; ++holder) {
-      Pair row[2], column[2];
-      for (int i = 0; i < 2; ++i) {
-        row[i] = __shfl_sync(0xffffffffu, a[2 * further + i], 4 * group + holder);
-        column[i] = __shfl_sync(0xffffffffu, b[further], 4 * (2 * four + i) + holder);
-      }
-      for (int k = 0; k < 2; ++k)
-        for (int i = 0; i < 4; ++i) c[i] = fmaf(half_of(kind, row[i / 2], k), half_of(kind, column[i % 2], k), c[i]);
-    }
-  }
+template <int K, class Type>
+__device__ __forceinline__ void product_of(float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  pk_sim_mma<16, 8, K, pk_sim_mma_f32, Type, Type, pk_sim_mma_f32, PK_SIM_MMA_ROW, PK_SIM_MMA_COL, PK_SIM_MMA_PLAIN>(
+      c, a, b, c, __FILE__, __LINE__);
 }
-
-__device__ inline void mma(float, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
-  for (int further = 0; further < 2; ++further) {
-    for (int holder = 0; holder < 4; ++holder) {
-      float row[2], column[2];
-      for (int i = 0; i < 2; ++i) {
-        row[i] = __uint_as_float(__shfl_sync(0xffffffffu, a[2 * further + i], 4 * group + holder));
-        column[i] = __uint_as_float(__shfl_sync(0xffffffffu, b[further], 4 * (2 * four + i) + holder));
-      }
-      for (int i = 0; i < 4; ++i) c[i] = fmaf(row[i / 2], column[i % 2], c[i]);
-    }
-  }
+__device__ __forceinline__ void mma(bfloat16_t, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  product_of<16, pk_sim_mma_bf16>(c, a, b);
+}
+__device__ __forceinline__ void mma(half_t, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  product_of<16, pk_sim_mma_f16>(c, a, b);
+}
+__device__ __forceinline__ void mma(float, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  product_of<8, pk_sim_mma_tf32>(c, a, b);
 }
 
 }  // namespace pk
