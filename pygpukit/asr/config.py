@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.config import TransformerConfig
 from pygpukit.models.documents import read_object
+from pygpukit.nn.config import TransformerConfig
 
 _SIZES = (
     *("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"),

@@ -12,14 +12,15 @@ from pygpukit.asr.config import WhisperConfig
 from pygpukit.asr.step import DecoderStep, rows_for
 from pygpukit.asr.weights import LayerWeights, WhisperWeights
 from pygpukit.core.errors import InvalidSpecError, ShapeError
-from pygpukit.llm.cache import LayerCache
-from pygpukit.llm.config import TransformerConfig
-from pygpukit.llm.layers.attention import Attention, AttentionBuffers
-from pygpukit.llm.layers.embedding import embed
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.mlp import MLP
-from pygpukit.llm.layers.norm import Norm
-from pygpukit.llm.layers.rows import Rows
+from pygpukit.nn.attention.buffers import AttentionBuffers
+from pygpukit.nn.attention.layer import Attention
+from pygpukit.nn.batch import Batch
+from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.embedding import embed
+from pygpukit.nn.kv_cache import LayerCache
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.mlp import MLP
+from pygpukit.nn.norm import Norm
 from pygpukit.ops import copying
 from pygpukit.ops.matmul.gemm import matmul
 
@@ -62,13 +63,12 @@ class CrossAttention(Attention):
     """Attention over what the encoder heard; qkv_proj gives queries only, keys and values are in the cache already."""
 
     def listen(
-        self, x: GPUArray, rows: Rows, heard: Rows, norm: Norm, cache: LayerCache, buffers: AttentionBuffers
+        self, x: GPUArray, rows: Batch, heard: Batch, norm: Norm, cache: LayerCache, buffers: AttentionBuffers
     ) -> None:
         """x += attention(norm(x)): x float32 (R, hidden). heard: for each row the last position, and its window."""
-        is_step = rows.first is None
-        self.qkv_proj.project(x, buffers.qkv, rows.first, norm=norm, follows=is_step)
-        self._attend(heard, cache, buffers)
-        self.o_proj.project(buffers.out, x, rows.first, after="add", follows=is_step)
+        self.qkv_proj.project(x, buffers.qkv, rows.start, norm=norm, overlaps=rows.decodes)
+        self.attend(heard, cache, buffers)
+        self.o_proj.project(buffers.out, x, rows.start, epilogue="add", overlaps=rows.decodes)
 
 
 @dataclass
@@ -97,11 +97,11 @@ class WhisperDecoderLayer:
         self.cross = CrossAttention(w.cross_q, None, None, w.cross_out, shape)
         self._mlp = MLP(shape, w.fc1.weight, w.fc1.bias, w.fc2.weight, w.fc2.bias)
 
-    def forward(self, rows: Rows, heard: Rows, own: LayerCache, cross: LayerCache, buffers: Buffers) -> None:
+    def forward(self, rows: Batch, heard: Batch, own: LayerCache, cross: LayerCache, buffers: Buffers) -> None:
         """buffers.x after this layer."""
         self._attention.forward(buffers.x, rows, self._norm, own, None, buffers.own)
         self.cross.listen(buffers.x, rows, heard, self._cross_norm, cross, buffers.cross)
-        self._mlp.forward(buffers.x, rows.first, self.weights.mlp_norm, buffers.between)
+        self._mlp.forward(buffers.x, rows.start, self.weights.mlp_norm, buffers.between)
 
     def hear(self, states: GPUArray, cache: LayerCache, window: int) -> None:
         """Keys and values of the encoder's states (T, d_model) into the cache."""
@@ -213,15 +213,15 @@ class WhisperDecoder:
             raise ShapeError(f"the encoder's states have shape {states.shape}, must be {expected}")
         return states
 
-    def heard(self, windows: Sequence[int]) -> Rows:
-        """Rows that listen to these windows, to all of each."""
+    def heard(self, windows: Sequence[int]) -> Batch:
+        """Batch that listen to these windows, to all of each."""
         count = len(windows)
         return _rows([0] * count, [self.config.max_source_positions - 1] * count, windows, None)
 
     def run(
         self,
-        rows: Rows,
-        heard: Rows,
+        rows: Batch,
+        heard: Batch,
         cache: DecoderCache,
         buffers: Buffers,
         look: Callable[[int, Buffers], None] = lambda number, buffers: None,
@@ -250,8 +250,8 @@ def create_decoder(config: WhisperConfig, weights: WhisperWeights) -> WhisperDec
     return WhisperDecoder(config, weights)
 
 
-def _rows(tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], first: int | None) -> Rows:
+def _rows(tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], first: int | None) -> Batch:
     import numpy as np
 
     where = [factory.from_numpy(np.asarray(values, np.int32)) for values in (tokens, positions, slots)]
-    return Rows(where[0], where[1], where[2], first, slots[0])
+    return Batch(where[0], where[1], where[2], first, slots[0])

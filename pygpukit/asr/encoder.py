@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pygpukit.asr.config import WhisperConfig
 from pygpukit.asr.weights import LayerWeights, WhisperWeights
 from pygpukit.core.errors import ShapeError
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.norm import Norm
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.norm import Norm
 from pygpukit.ops import elementwise
 from pygpukit.ops.elementwise.activation import gelu
 from pygpukit.ops.nn.attention import sdpa

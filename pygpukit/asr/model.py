@@ -26,8 +26,8 @@ from pygpukit.kernels.needed import Coming
 from pygpukit.models.fetch import get
 
 if TYPE_CHECKING:
-    from pygpukit.llm.loading import Told
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
+    from pygpukit.nn.loading import Told
 
 _NEEDS = "models", "speech recognition", "tokenizers"
 

@@ -9,7 +9,7 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.stream import Stream
 from pygpukit.core.turns import turn
-from pygpukit.llm.layers.rows import new_rows
+from pygpukit.nn.batch import new_batch
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class DecoderStep:
     as one kernel's. Fewer sequences are filled up with the last one again: a row's bits do not depend on the others."""
 
     def __init__(self, decoder: WhisperDecoder, cache: DecoderCache, rows: int) -> None:
-        self._rows, self._heard = new_rows(rows), decoder.heard([0] * rows)
+        self._rows, self._heard = new_batch(rows), decoder.heard([0] * rows)
         self._buffers = decoder.buffers(rows)
         self._logits = factory.empty((rows, decoder.vocab_size), "float32")
         stream = Stream()

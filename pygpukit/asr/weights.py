@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from pygpukit.asr.config import WhisperConfig
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import DTypeError, InvalidSpecError
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.norm import Norm
-from pygpukit.llm.loading import TensorLoader
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.loading import TensorLoader
+from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.llm.loading import Told
     from pygpukit.models.checkpoint import Checkpoint
+    from pygpukit.nn.loading import Told
 
 TYPES = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5

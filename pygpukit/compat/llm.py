@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.llm.layers.linear import repack_linear
-from pygpukit.llm.layers.norm import Norm
 from pygpukit.llm.models import GPT2_SPEC, LLAMA_SPEC, QWEN3_SPEC, ModelSpec
 from pygpukit.llm.weights import load
+from pygpukit.nn.linear.layer import repack_linear
+from pygpukit.nn.norm import Norm
 from pygpukit.ops import copying
 
 if TYPE_CHECKING:

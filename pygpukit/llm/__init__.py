@@ -15,19 +15,20 @@ _HOMES = {
         "CHATML_TEMPLATE ChatMessage ChatTemplate LLAMA2_TEMPLATE LLAMA3_TEMPLATE MISTRAL_TEMPLATE QWEN_TEMPLATE "
         "TEMPLATES apply_chat_template create_chat_prompt format_chat_messages"
     ),
-    "pygpukit.llm.cache": "KVCache",
-    "pygpukit.llm.config": "GPT2Config LlamaConfig Qwen3Config TransformerConfig",
+    "pygpukit.nn.kv_cache": "KVCache",
+    "pygpukit.llm.config": "GPT2Config LlamaConfig Qwen3Config",
+    "pygpukit.nn.config": "TransformerConfig",
     "pygpukit.compat.llm": (
         "load_gpt2_from_safetensors load_llama_from_safetensors load_model_from_safetensors "
         "load_qwen3_from_safetensors repack_model_weights repack_norm repack_weight sample_token"
     ),
     "pygpukit.llm.generation": "Alternative Completion Figures Generation Token",
-    "pygpukit.llm.layers.attention": "Attention CausalSelfAttention LlamaAttention",
-    "pygpukit.llm.layers.block": "LlamaBlock TransformerBlock",
-    "pygpukit.llm.layers.linear": "Linear LinearBF16 repack_linear",
-    "pygpukit.llm.layers.mlp": "MLP LlamaMLP",
-    "pygpukit.llm.layers.norm": "LayerNorm Norm RMSNorm",
-    "pygpukit.llm.layers.rotary": "apply_rotary_pos_emb_numpy precompute_freqs_cis",
+    "pygpukit.nn.attention.layer": "Attention CausalSelfAttention LlamaAttention",
+    "pygpukit.nn.block": "LlamaBlock TransformerBlock",
+    "pygpukit.nn.linear.layer": "Linear LinearBF16 repack_linear",
+    "pygpukit.nn.mlp": "MLP LlamaMLP",
+    "pygpukit.nn.norm": "LayerNorm Norm RMSNorm",
+    "pygpukit.nn.rope": "apply_rotary_pos_emb_numpy precompute_freqs_cis",
     "pygpukit.llm.model": "CausalTransformerModel GPT2Model LlamaModel",
     "pygpukit.llm.models": (
         "GPT2_SPEC LLAMA_SPEC MISTRAL_SPEC MODEL_SPECS ModelSpec QWEN2_SPEC QWEN3_SPEC detect_model_spec"

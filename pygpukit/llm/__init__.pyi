@@ -8,32 +8,15 @@ from pygpukit.compat.llm import repack_norm as repack_norm
 from pygpukit.compat.llm import repack_weight as repack_weight
 from pygpukit.compat.llm import sample_token as sample_token
 from pygpukit.jupyter.chat import chat as chat
-from pygpukit.llm.cache import KVCache as KVCache
 from pygpukit.llm.config import GPT2Config as GPT2Config
 from pygpukit.llm.config import LlamaConfig as LlamaConfig
 from pygpukit.llm.config import Qwen3Config as Qwen3Config
-from pygpukit.llm.config import TransformerConfig as TransformerConfig
 from pygpukit.llm.conversation import Conversation as Conversation
 from pygpukit.llm.generation import Alternative as Alternative
 from pygpukit.llm.generation import Completion as Completion
 from pygpukit.llm.generation import Figures as Figures
 from pygpukit.llm.generation import Generation as Generation
 from pygpukit.llm.generation import Token as Token
-from pygpukit.llm.layers.attention import Attention as Attention
-from pygpukit.llm.layers.attention import CausalSelfAttention as CausalSelfAttention
-from pygpukit.llm.layers.attention import LlamaAttention as LlamaAttention
-from pygpukit.llm.layers.block import LlamaBlock as LlamaBlock
-from pygpukit.llm.layers.block import TransformerBlock as TransformerBlock
-from pygpukit.llm.layers.linear import Linear as Linear
-from pygpukit.llm.layers.linear import LinearBF16 as LinearBF16
-from pygpukit.llm.layers.linear import repack_linear as repack_linear
-from pygpukit.llm.layers.mlp import MLP as MLP
-from pygpukit.llm.layers.mlp import LlamaMLP as LlamaMLP
-from pygpukit.llm.layers.norm import LayerNorm as LayerNorm
-from pygpukit.llm.layers.norm import Norm as Norm
-from pygpukit.llm.layers.norm import RMSNorm as RMSNorm
-from pygpukit.llm.layers.rotary import apply_rotary_pos_emb_numpy as apply_rotary_pos_emb_numpy
-from pygpukit.llm.layers.rotary import precompute_freqs_cis as precompute_freqs_cis
 from pygpukit.llm.looking import attention as attention
 from pygpukit.llm.message import Message as Message
 from pygpukit.llm.model import CausalTransformerModel as CausalTransformerModel
@@ -69,6 +52,23 @@ from pygpukit.models.tokenizer.template import create_chat_prompt as create_chat
 from pygpukit.models.tokenizer.template import format_chat_messages as format_chat_messages
 from pygpukit.models.tokenizer.text_stream import TextStream as TextStream
 from pygpukit.models.tokenizer.tokenizer import Tokenizer as Tokenizer
+from pygpukit.nn.attention.layer import Attention as Attention
+from pygpukit.nn.attention.layer import CausalSelfAttention as CausalSelfAttention
+from pygpukit.nn.attention.layer import LlamaAttention as LlamaAttention
+from pygpukit.nn.block import LlamaBlock as LlamaBlock
+from pygpukit.nn.block import TransformerBlock as TransformerBlock
+from pygpukit.nn.config import TransformerConfig as TransformerConfig
+from pygpukit.nn.kv_cache import KVCache as KVCache
+from pygpukit.nn.linear.layer import Linear as Linear
+from pygpukit.nn.linear.layer import LinearBF16 as LinearBF16
+from pygpukit.nn.linear.layer import repack_linear as repack_linear
+from pygpukit.nn.mlp import MLP as MLP
+from pygpukit.nn.mlp import LlamaMLP as LlamaMLP
+from pygpukit.nn.norm import LayerNorm as LayerNorm
+from pygpukit.nn.norm import Norm as Norm
+from pygpukit.nn.norm import RMSNorm as RMSNorm
+from pygpukit.nn.rope import apply_rotary_pos_emb_numpy as apply_rotary_pos_emb_numpy
+from pygpukit.nn.rope import precompute_freqs_cis as precompute_freqs_cis
 
 __all__: list[str]
 _HOME_OF: dict[str, str]

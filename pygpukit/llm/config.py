@@ -1,106 +1,10 @@
-"""The shape of a transformer: TransformerConfig, and the documented configurations of single architectures."""
+"""The documented configurations of single architectures."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
 
-from pygpukit.core.errors import InvalidSpecError
-
-
-@dataclass
-class TransformerConfig:
-    """Sizes and constants of a causal transformer. The documented fields first, then what newer models need.
-
-    rope_scaling: the fields of Hugging Face's rope parameters ("rope_type", "factor", ...), None for plain rotation.
-    sliding_window: how many keys a query sees, itself included; None for all before it. windowed: whether it counts, by
-    layer; None where it counts in all. attention_scale: what scores are multiplied by, None for 1 / sqrt(head_dim);
-    scaled_by_layer: they are divided by the number of the layer, counted from 1, too.
-    """
-
-    vocab_size: int = 32000
-    hidden_size: int = 2048
-    num_layers: int = 22
-    num_heads: int = 32
-    num_kv_heads: int | None = None
-    intermediate_size: int | None = None
-    _head_dim: int | None = None
-    num_experts: int | None = None
-    num_experts_per_tok: int = 2
-    moe_intermediate_size: int | None = None
-    norm_type: Literal["rmsnorm", "layernorm"] = "rmsnorm"
-    activation: Literal["gelu", "gelu_erf", "silu"] = "silu"
-    use_rope: bool = True
-    causal: bool = True
-    max_position_embeddings: int = 2048
-    norm_eps: float = 1e-5
-    rope_theta: float = 10000.0
-    tie_word_embeddings: bool = True
-    rope_scaling: dict[str, Any] | None = field(default=None)
-    sliding_window: int | None = None
-    windowed: tuple[bool, ...] | None = None
-    attention_scale: float | None = None
-    scaled_by_layer: bool = False
-
-    def __post_init__(self) -> None:
-        if self.num_kv_heads is None:
-            self.num_kv_heads = self.num_heads
-        if self.intermediate_size is None:
-            self.intermediate_size = 4 * self.hidden_size
-        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "num_kv_heads", "intermediate_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise InvalidSpecError(f"{name} is {value!r}, must be an integer above 0", name)
-        if self.num_heads % self.num_kv_heads:
-            raise InvalidSpecError(
-                f"num_heads is {self.num_heads}, must be a multiple of num_kv_heads, {self.num_kv_heads}", "num_heads"
-            )
-        if self._head_dim is None and self.hidden_size % self.num_heads:
-            raise InvalidSpecError(
-                f"hidden_size is {self.hidden_size}, must be a multiple of num_heads, {self.num_heads}, "
-                "unless head_dim is given",
-                "hidden_size",
-            )
-        if self.head_dim % 8 or not 8 <= self.head_dim <= 256:
-            raise InvalidSpecError(f"head_dim is {self.head_dim}, must be a multiple of 8 of 8 to 256", "head_dim")
-        for name in ("hidden_size", "intermediate_size"):
-            if getattr(self, name) % 8:  # kernels read rows of weights 16 bytes at a time
-                raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be a multiple of 8", name)
-
-    @property
-    def is_moe(self) -> bool:
-        """Whether it has experts, which are not there yet."""
-        return self.num_experts is not None
-
-    @property
-    def head_dim(self) -> int:
-        """Elements of one head."""
-        return self._head_dim if self._head_dim is not None else self.hidden_size // self.num_heads
-
-    @property
-    def kv_heads(self) -> int:
-        """num_kv_heads, which is always set after construction."""
-        return self.num_kv_heads or self.num_heads
-
-    @property
-    def ffn_size(self) -> int:
-        """intermediate_size, which is always set after construction."""
-        return self.intermediate_size or 4 * self.hidden_size
-
-    def window_of(self, layer: int) -> int | None:
-        """How many keys a query of that layer sees; None for all."""
-        return self.sliding_window if self.windowed is None or self.windowed[layer] else None
-
-    def scale_of(self, layer: int) -> float:
-        """What the scores of that layer are multiplied by."""
-        scale = 1 / math.sqrt(self.head_dim) if self.attention_scale is None else self.attention_scale
-        return scale / (layer + 1) if self.scaled_by_layer else scale
-
-    @property
-    def num_kv_groups(self) -> int:
-        """Query heads that share a key head."""
-        return self.num_heads // self.kv_heads
+from pygpukit.nn.config import TransformerConfig
 
 
 @dataclass

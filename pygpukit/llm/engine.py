@@ -15,9 +15,9 @@ from pygpukit.core.event import Event
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
 from pygpukit.core.turns import is_free, turn
-from pygpukit.llm.cache import KVCache, Slot
-from pygpukit.llm.layers.rows import Rows, new_rows
 from pygpukit.llm.sampling import Choice, Sampler, Sampling
+from pygpukit.nn.batch import Batch, new_batch
+from pygpukit.nn.kv_cache import KVCache, Slot
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -52,7 +52,7 @@ class DecodeStep:
 
     def __init__(self, model: CausalTransformerModel, rows: int, adjusts: bool, told: int) -> None:
         self._model = model
-        self.rows = new_rows(rows)
+        self.rows = new_batch(rows)
         self.sampler = Sampler(rows, model.config.vocab_size, adjusts, told)
         self._buffers = model.buffers(rows)
         self.bests = model.new_bests() if rows == 1 else None
@@ -132,7 +132,7 @@ class DecodeStep:
 
     def _launch(self) -> None:
         self._model.forward(self.rows, self._buffers)
-        self._model.head(self._buffers.x, self.sampler.logits, self.bests, follows=True)
+        self._model.head(self._buffers.x, self.sampler.logits, self.bests, overlaps=True)
         self.sampler.choose(self.rows, self.bests)
 
     def _taken(self, sequences: Sequence[Request]) -> list[Choice]:
@@ -155,7 +155,7 @@ class Engine:
         self._chunk = chunk
         self._steps: dict[tuple[int, bool, int], DecodeStep] = {}
         self._prefill = model.buffers(chunk)
-        self._inputs = new_rows(chunk)
+        self._inputs = new_batch(chunk)
 
     def open(self, prompt: list[int], sampling: Sampling) -> Request:
         """A sequence with a slot of its own; close() gives that back.
@@ -224,7 +224,7 @@ class Engine:
 
         count = len(tokens)
         inputs = self._inputs
-        rows = Rows(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], position, slot)
+        rows = Batch(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], position, slot)
         values = (tokens, range(position, position + count), [slot] * count)
         with turn():
             for array, value in zip((rows.tokens, rows.positions, rows.slots), values, strict=True):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.layers.rows import Rows, new_rows
 from pygpukit.llm.sampling import Sampling
+from pygpukit.nn.batch import Batch, new_batch
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -44,15 +44,15 @@ def _queries_and_keys(model: CausalTransformerModel, ids: list[int], layer: int)
     """Rotated queries (tokens, heads, head_dim) and keys (key heads, tokens, head_dim) of a layer."""
     import numpy as np
 
-    from pygpukit.llm.layers.embedding import embed
+    from pygpukit.nn.embedding import embed
 
     count = len(ids)
     with model.lock:
         request = model.engine.open(ids, Sampling())
         try:
-            inputs, buffers = new_rows(count), model.buffers(count)
+            inputs, buffers = new_batch(count), model.buffers(count)
             slot = request.slot.number
-            rows = Rows(inputs.tokens, inputs.positions, inputs.slots, 0, slot)
+            rows = Batch(inputs.tokens, inputs.positions, inputs.slots, 0, slot)
             for array, values in ((rows.tokens, ids), (rows.positions, range(count)), (rows.slots, [slot] * count)):
                 native.copy_from_host(array, np.asarray(values, np.int32))
             embed(rows, model.embed_tokens, model.position_embed, buffers.x)

@@ -12,24 +12,24 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
-from pygpukit.llm.cache import KVCache
-from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.generating import Generating
-from pygpukit.llm.layers import rotary
-from pygpukit.llm.layers.attention import AttentionBuffers
-from pygpukit.llm.layers.block import TransformerBlock
-from pygpukit.llm.layers.embedding import embed
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.norm import Norm
-from pygpukit.llm.layers.rows import Rows
+from pygpukit.nn import rope
+from pygpukit.nn.attention.buffers import AttentionBuffers
+from pygpukit.nn.batch import Batch
+from pygpukit.nn.block import TransformerBlock
+from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.embedding import embed
+from pygpukit.nn.kv_cache import KVCache
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
     import numpy as np
 
     from pygpukit.array.array import GPUArray
-    from pygpukit.llm.layers.blocks import Blocks
     from pygpukit.llm.models.spec import ModelSpec
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
+    from pygpukit.nn.linear.blocks import Blocks
 
 
 @dataclass
@@ -92,7 +92,7 @@ class CausalTransformerModel(Generating):
         self.context = most if context is None else min(operator.index(context), most)
         self._slots = operator.index(slots)
         self._cache: KVCache | None = None
-        self._tables = rotary.tables(config, self.context)
+        self._tables = rope.tables(config, self.context)
         self._making = threading.Lock()
         self.lock = threading.RLock()  # held for each step: a model's buffers serve one at a time
 
@@ -125,18 +125,18 @@ class CausalTransformerModel(Generating):
             factory.zeros((count, config.ffn_size), dtype),
         )
 
-    def forward(self, rows: Rows, buffers: Buffers) -> None:
+    def forward(self, batch: Batch, buffers: Buffers) -> None:
         """All layers over some rows: buffers.x then holds the last layer's output, the cache their keys and values."""
-        embed(rows, self.embed_tokens, self.position_embed, buffers.x)
+        embed(batch, self.embed_tokens, self.position_embed, buffers.x)
         for block, cache in zip(self.blocks, self.cache.layers, strict=True):
-            block.forward(buffers.x, rows, cache, self._tables, buffers.attention, buffers.between)
+            block.forward(buffers.x, batch, cache, self._tables, buffers.attention, buffers.between)
 
-    def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, follows: bool = False) -> None:
+    def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, overlaps: bool = False) -> None:
         """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself.
 
-        bests: of one row, new_bests(), for Sampler.choose(). follows: as LinearBF16.project()'s.
+        bests: of one row, new_bests(), for Sampler.choose(). overlaps: as LinearBF16.project()'s.
         """
-        self._head.project(x, logits, None, norm=self.final_norm, follows=follows, bests=bests)
+        self._head.project(x, logits, None, norm=self.final_norm, overlaps=overlaps, bests=bests)
 
     def new_bests(self) -> GPUArray | None:
         """Room for what head() finds out about the largest logits of one row; None where it finds out nothing."""

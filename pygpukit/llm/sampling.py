@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pygpukit.array.array import GPUArray
-    from pygpukit.llm.layers.rows import Rows
+    from pygpukit.nn.batch import Batch
 
 SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
 _THREADS, _ADJUST_THREADS = 1024, 256
@@ -158,7 +158,7 @@ class Sampler:
         native.copy_from_host(self.counts[row], counts)
         native.copy_from_host(self.bias[row], bias)
 
-    def choose(self, rows: Rows, bests: GPUArray | None = None) -> None:
+    def choose(self, rows: Batch, bests: GPUArray | None = None) -> None:
         """The token after each row: tokens[i] is replaced by it, positions[i] goes up by one.
 
         bests: what LinearBF16.project() left there with these logits, of one row; a greedy choice then reads no logits.
@@ -170,7 +170,7 @@ class Sampler:
         arrays = [self.logits, self.requests, rows.tokens, rows.positions, self._said, *extra]
         native.host_launch("sample", lambda: self._on_host(rows), arrays)
 
-    def read(self, rows: Rows, tops: list[int | None]) -> list[Choice]:
+    def read(self, rows: Batch, tops: list[int | None]) -> list[Choice]:
         """What was chosen; waits for it. tops: Sampling.top of each row."""
         tokens = rows.tokens.to_numpy().tolist()
         if self.figures is None:
@@ -199,7 +199,7 @@ class Sampler:
         found = self._said.to_numpy() if self._on_host_too is None else self._on_host_too
         return [Choice(int(found[position & 1, row])) for row, position in enumerate(positions)]
 
-    def _on_device(self, rows: Rows, bests: GPUArray | None) -> None:
+    def _on_device(self, rows: Batch, bests: GPUArray | None) -> None:
         count, vocab = self.logits.shape
         found = 0 if bests is None else bests.size
         call = struct.pack("<q4i", vocab, self.counts is not None, self._told, found, 0)  # sampling.cu: ChooseCall
@@ -214,7 +214,7 @@ class Sampler:
         if self.figures is not None:
             kernels.launch(SOURCE.of("pk::tell"), (count, 1, 1), block, self.logits, rows.tokens, self.figures, call)
 
-    def _on_host(self, rows: Rows) -> None:
+    def _on_host(self, rows: Batch) -> None:
         import numpy as np
 
         tokens, positions = host.memory(rows.tokens), host.memory(rows.positions)

@@ -10,23 +10,23 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
 from pygpukit.kernels.needed import Coming
-from pygpukit.llm.config import TransformerConfig
-from pygpukit.llm.layers.attention import Attention
-from pygpukit.llm.layers.block import TransformerBlock
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.mlp import MLP
-from pygpukit.llm.layers.norm import Norm
-from pygpukit.llm.loading import TensorLoader
 from pygpukit.llm.model import CausalTransformerModel, check_room
 from pygpukit.llm.models import ModelSpec, biases, check_tensors, prefix_of, read_config, spec_of
 from pygpukit.models.tokenizer.ending import generation_of
+from pygpukit.nn.attention.layer import Attention
+from pygpukit.nn.block import TransformerBlock
+from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.loading import TensorLoader
+from pygpukit.nn.mlp import MLP
+from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.llm.layers.blocks import Blocks
-    from pygpukit.llm.loading import Told
     from pygpukit.models.checkpoint import Checkpoint
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
+    from pygpukit.nn.linear.blocks import Blocks
+    from pygpukit.nn.loading import Told
 
 TYPES = ("float32", "float16", "bfloat16")
 

@@ -1,4 +1,5 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.nn.linear.layer import Linear as Linear
 from pygpukit.tts.config import KokoroConfig as KokoroConfig
 from pygpukit.tts.layers.activation import leaky_relu as leaky_relu
 from pygpukit.tts.layers.activation import tanh as tanh
@@ -8,8 +9,7 @@ from pygpukit.tts.layers.albert import build_albert_from_weights as build_albert
 from pygpukit.tts.layers.convolution import Conv1d as Conv1d
 from pygpukit.tts.layers.convolution import ConvTranspose1d as ConvTranspose1d
 from pygpukit.tts.layers.convolution import WeightNormConv1d as WeightNormConv1d
-from pygpukit.tts.layers.linear import LayerNorm as LayerNorm
-from pygpukit.tts.layers.linear import Linear as Linear
+from pygpukit.tts.layers.layer_norm import LayerNorm as LayerNorm
 from pygpukit.tts.layers.lstm import LSTM as LSTM
 from pygpukit.tts.layers.residual import AdaINResBlock as AdaINResBlock
 from pygpukit.tts.layers.style import AdaIN as AdaIN

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.dtypes import DataType, float16, float32
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.nn.linear.layer import Linear
 from pygpukit.tts.layers.convolution import Conv1d, ConvTranspose1d
-from pygpukit.tts.layers.linear import LayerNorm, Linear
+from pygpukit.tts.layers.layer_norm import LayerNorm
 from pygpukit.tts.layers.lstm import LSTM
 from pygpukit.tts.layers.residual import AdaINResBlock
 from pygpukit.tts.layers.style import AdaIN

@@ -231,20 +231,18 @@ def test_the_context_asks_for_this_thread_and_calls_can_say_otherwise(fake: Libr
 
 
 def test_models_are_invariant_in_any_context(fake: Library) -> None:
-    from pygpukit.llm.layers.linear import Linear
-    from pygpukit.tts.layers.linear import Linear as SpokenLinear
+    from pygpukit.nn.linear.layer import Linear
 
     weight, x = random((8, 16), "float32"), random((4, 16), "float32")
     with gp.fastest_products():
         Linear(weight)(x)
-        SpokenLinear(weight)(x)
     assert not fake.calls
     # What the package's own code multiplies with is gemm.matmul, which no context reaches.
     public = re.compile(r"(gp|ops)\.(linalg\.)?matmul\(|from pygpukit\.ops\.matmul import .*\bmatmul\b")
     users = [path for path in PACKAGE.rglob("*.py") if path != EXAMPLES and public.search(_code(path))]
     names = {str(path.relative_to(PACKAGE)) for path in users if path.parts[-2] != "benchmark"}
     assert names == {"linalg.py", "array_api/linalg.py", "ops/methods/bind.py"}
-    for part in ("asr", "llm", "tts", "pipeline"):
+    for part in ("asr", "llm", "nn", "tts", "pipeline"):
         for path in (PACKAGE / part).rglob("*.py"):
             assert "fastest" not in _code(path), path
 

@@ -113,7 +113,7 @@ def test_stop_ends_within_one_step_and_gives_the_slot_back(model: CausalTransfor
 
 
 def test_one_answer_more_than_there_are_slots_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pygpukit.llm.cache.PATIENCE_S", 0.01)
+    monkeypatch.setattr("pygpukit.nn.kv_cache.PATIENCE_S", 0.01)
     model = tiny.model("llama", context=64)
     first = model.stream(PROMPT, 10)
     next(first)
@@ -260,7 +260,7 @@ def test_a_batch_takes_its_stop_strings_and_prompts_from_iterators(model: Causal
 def test_what_fails_when_an_answer_begins_or_is_told_gives_the_slot_back(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("pygpukit.llm.cache.PATIENCE_S", 0.01)
+    monkeypatch.setattr("pygpukit.nn.kv_cache.PATIENCE_S", 0.01)
     model = gp.llm.load(model_files.llama(tmp_path / "m.gguf"), context=16, progress=False)
     for stop in ("", [""], 3):
         with pytest.raises(InvalidSpecError, match="none of them empty"):

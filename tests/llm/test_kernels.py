@@ -8,9 +8,9 @@ from llm import tiny
 
 import pygpukit as gp
 from pygpukit.llm.engine import Engine
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.norm import Norm
 from pygpukit.llm.sampling import Choice, Sampling
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.norm import Norm
 from pygpukit.ops import host
 
 RANDOM = np.random.default_rng(11)
@@ -25,7 +25,7 @@ def doubles(a: gp.GPUArray) -> np.ndarray:
     return a.astype("float32").to_numpy().astype(np.float64)
 
 
-def reference(x: np.ndarray, norm: Norm | None, linear: LinearBF16, after: str, out: np.ndarray) -> np.ndarray:
+def reference(x: np.ndarray, norm: Norm | None, linear: LinearBF16, epilogue: str, out: np.ndarray) -> np.ndarray:
     if norm is not None:
         if norm.norm_type == "layernorm":
             x = x - x.mean(-1, keepdims=True)
@@ -33,11 +33,11 @@ def reference(x: np.ndarray, norm: Norm | None, linear: LinearBF16, after: str, 
         x = x if norm.bias is None else x + doubles(norm.bias)
     y = x @ doubles(linear.weight).T
     y = y if linear.bias is None else y + doubles(linear.bias)
-    if after == "add":
+    if epilogue == "add":
         return out + y
-    if after == "gelu":
+    if epilogue == "gelu":
         return 0.5 * y * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3)))
-    if after == "silu":
+    if epilogue == "silu":
         gate, up = np.split(y, 2, axis=1)
         return gate / (1 + np.exp(-gate)) * up
     return y
@@ -45,7 +45,7 @@ def reference(x: np.ndarray, norm: Norm | None, linear: LinearBF16, after: str, 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(
-    ("rows", "n", "k", "kind", "biased", "after", "first"),
+    ("rows", "n", "k", "kind", "biased", "epilogue", "first"),
     [
         (1, 21, 64, "rmsnorm", False, "store", None),
         (1, 18, 1032, "layernorm", True, "gelu", None),
@@ -66,19 +66,19 @@ def test_products(
     k: int,
     kind: str | None,
     biased: bool,
-    after: str,
+    epilogue: str,
     first: int | None,
 ) -> None:
     x = array(RANDOM.standard_normal((rows, k)), dtype if kind is None else "float32")
-    weights = 2 * n if after == "silu" else n
+    weights = 2 * n if epilogue == "silu" else n
     bias = array(RANDOM.standard_normal(weights), dtype) if biased else None
     linear = LinearBF16(array(RANDOM.standard_normal((weights, k)) / np.sqrt(k), dtype), bias)
     shift = array(RANDOM.standard_normal(k), dtype) if kind == "layernorm" else None
     norm = None if kind is None else Norm(array(RANDOM.standard_normal(k), dtype), shift, kind, 1e-5)  # type: ignore
     before = RANDOM.standard_normal((rows, n))
-    out = array(before, "float32" if after == "add" else dtype)
-    expected = reference(doubles(x), norm, linear, after, doubles(out))
-    linear.project(x, out, first, norm=norm, after=after)  # type: ignore[arg-type]
+    out = array(before, "float32" if epilogue == "add" else dtype)
+    expected = reference(doubles(x), norm, linear, epilogue, doubles(out))
+    linear.project(x, out, first, norm=norm, epilogue=epilogue)  # type: ignore[arg-type]
     np.testing.assert_allclose(doubles(out), expected, rtol=0, atol=TOLERANCE[dtype] * 8)
 
 
@@ -113,9 +113,9 @@ def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, 
 
 
 def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None) -> None:
-    from pygpukit.llm.cache import KVCache
-    from pygpukit.llm.layers.attention import AttentionBuffers
-    from pygpukit.llm.layers.rows import Rows
+    from pygpukit.nn.attention.buffers import AttentionBuffers
+    from pygpukit.nn.batch import Batch
+    from pygpukit.nn.kv_cache import KVCache
 
     model = tiny.model("llama", context=512, num_attention_heads=8, head_dim=24)
     attention = model.blocks[0].attn
@@ -127,7 +127,7 @@ def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None) 
     numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * len(places), places, [1] * len(places))]
     buffers = AttentionBuffers.of(len(places), qkv.shape[1], attention.q_dim, 8, "float32")
     buffers.qkv[...] = qkv
-    attention._attend(Rows(*numbers), cache, buffers)
+    attention.attend(Batch(*numbers), cache, buffers)
     found = buffers.out.to_numpy()
     k, v = (doubles(x)[1] for x in (cache.k, cache.v))
     for row, place in enumerate(places):
@@ -145,30 +145,32 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
 ) -> None:
     """One launch turns heads, fills the cache and attends; or the prompt's kernel turns and fills first. Parts of one
     chunk of keys and of several."""
-    from pygpukit.llm.cache import KVCache
-    from pygpukit.llm.layers import attention
-    from pygpukit.llm.layers.rows import Rows
+    from pygpukit.nn.attention import decode
+    from pygpukit.nn.attention.buffers import AttentionBuffers
+    from pygpukit.nn.attention.kv_write import write_kv
+    from pygpukit.nn.batch import Batch
+    from pygpukit.nn.kv_cache import KVCache
 
     model = tiny.model(name, dtype="bfloat16", max_position_embeddings=4500, context=4500)
     layer, places = model.blocks[0].attn, [0, 63, 64, 300, 4400]
     count = len(places)
     qkv = array(RANDOM.standard_normal((count, layer.q_dim + 2 * layer.k_dim)), "bfloat16")
     numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in ([0] * count, places, range(count))]
-    rows, found = Rows(*numbers), []
+    rows, found = Batch(*numbers), []
     values = [
         array(RANDOM.standard_normal((count, model.config.kv_heads, 4500, layer.head_dim)), "bfloat16") for _ in "kv"
     ]
     for enough, placed in ((1, False), (10**6, False), (1, True)):
-        monkeypatch.setattr(attention, "ENOUGH", enough)
+        monkeypatch.setattr(decode, "ENOUGH_BLOCKS", enough)
         cache = KVCache(model.config, count, 4500, "bfloat16", "t").layers[0]
         cache.k[...], cache.v[...] = values
-        buffers = attention.AttentionBuffers.of(count, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
+        buffers = AttentionBuffers.of(count, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
         buffers.qkv[...] = qkv
         if placed:
-            layer._place(rows, cache, model._tables, buffers.qkv)
-            layer._attend(rows, cache, buffers)
+            write_kv(layer, rows, cache, model._tables, buffers.qkv)
+            layer.attend(rows, cache, buffers)
         else:
-            layer._see(rows, cache, model._tables, buffers)
+            layer.write_and_attend(rows, cache, model._tables, buffers)
         found.append([doubles(x).tobytes() for x in (buffers.out, cache.k, cache.v)])
         assert not buffers.counters.to_numpy().any()
     assert found[0] == found[1] == found[2]
@@ -178,30 +180,30 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
 def test_a_row_has_the_same_bits_by_the_kernel_for_one_and_by_that_for_several(
     kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
-    from pygpukit.llm.layers import linear
+    from pygpukit.nn.linear import layer as linear
 
     monkeypatch.setattr(linear, "multiprocessors", lambda: 2)
     n, k = 75, 1160  # more columns than warps, more pieces than a stage
     norm = Norm(array(RANDOM.standard_normal(k), dtype))
     product = LinearBF16(array(RANDOM.standard_normal((2 * n, k)), dtype), array(RANDOM.standard_normal(2 * n), dtype))
     x = array(RANDOM.standard_normal((1, k)))
-    for after, before in (("store", norm), ("silu", norm), ("add", None)):
+    for epilogue, before in (("store", norm), ("silu", norm), ("add", None)):
         found = []
         for stages in ((6,), (4,), ()):
             monkeypatch.setattr(linear, "STAGES", stages)
-            out = array(np.ones((1, n if after == "silu" else 2 * n)), dtype if after == "silu" else "float32")
-            product.project(x if before else x.astype(dtype), out, None, norm=before, after=after)  # type: ignore[arg-type]
+            out = array(np.ones((1, n if epilogue == "silu" else 2 * n)), dtype if epilogue == "silu" else "float32")
+            product.project(x if before else x.astype(dtype), out, None, norm=before, epilogue=epilogue)  # type: ignore[arg-type]
             found.append(out.to_numpy().tobytes())
-        assert found[0] == found[1] == found[2], after
+        assert found[0] == found[1] == found[2], epilogue
         assert (product.new_bests() is None) == (stages == ())
 
 
 def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
     kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pygpukit.llm.layers import linear
-    from pygpukit.llm.layers.rows import new_rows
     from pygpukit.llm.sampling import Sampler
+    from pygpukit.nn.batch import new_batch
+    from pygpukit.nn.linear import layer as linear
 
     monkeypatch.setattr(linear, "multiprocessors", lambda: 4)
     count, hidden = 90, 8  # more columns than warps: some take several
@@ -216,7 +218,7 @@ def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
             weight[4] = np.nan
         elif case == "none is a number":
             weight[:] = np.nan
-        head, sampler, rows = LinearBF16(array(weight)), Sampler(1, count, False, 0), new_rows(1)
+        head, sampler, rows = LinearBF16(array(weight)), Sampler(1, count, False, 0), new_batch(1)
         sampler.load(0, Sampling(), [1], [])
         bests = head.new_bests()
         assert bests is not None and bests.size == 4
@@ -252,12 +254,12 @@ SETTINGS = [
 
 
 def chosen(settings: list[Sampling], logits: np.ndarray) -> list[list[Choice]]:
-    from pygpukit.llm.layers.rows import new_rows
     from pygpukit.llm.sampling import Sampler
+    from pygpukit.nn.batch import new_batch
 
     told = max(0 if s.top is None else max(2, s.top) for s in settings)
     sampler = Sampler(len(settings), logits.shape[1], any(s.adjusts for s in settings), told)
-    rows = new_rows(len(settings))
+    rows = new_batch(len(settings))
     found = []
     for row, setting in enumerate(settings):
         sampler.load(row, setting, [1, 5, 9], [9, 9, 11])

@@ -10,7 +10,7 @@ from llm.tiny import CONFIGS, MemoryCheckpoint
 from llm.tiny_weights import tensors
 
 from pygpukit.core.errors import ShapeError
-from pygpukit.llm import loading
+from pygpukit.nn import loading
 
 KIND = "gpt2"  # whose weights are transposed
 

@@ -10,7 +10,7 @@ from llm import tiny
 
 import pygpukit as gp
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.layers.attention import Attention
+from pygpukit.nn.attention.layer import Attention
 
 
 @pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
@@ -18,13 +18,13 @@ def test_the_weights_give_what_attention_gave(name: str, monkeypatch: pytest.Mon
     model = tiny.model(name)
     layer = len(model.blocks) - 1
     outputs: list[np.ndarray] = []
-    attend = Attention._attend
+    attend = Attention.attend
 
     def noted(self: Any, rows: Any, cache: Any, buffers: Any) -> None:
         attend(self, rows, cache, buffers)
         outputs.append(buffers.out.to_numpy().astype(np.float64))
 
-    monkeypatch.setattr(Attention, "_attend", noted)
+    monkeypatch.setattr(Attention, "attend", noted)
     ids = [int(one) for one in np.random.default_rng(3).integers(0, model.config.vocab_size, 19)]
     weights = gp.llm.attention(model, ids, layer)
     heads = model.config.num_heads

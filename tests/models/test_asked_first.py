@@ -30,7 +30,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             monkeypatch.setitem(sys.modules, module, None)
         for name in ("_local", "models_directory"):
             monkeypatch.setattr(fetch, name, lambda *args: pytest.fail("a model is being fetched"))
-        monkeypatch.setattr("pygpukit.llm.loading.factory.empty", lambda *args: pytest.fail("a tensor is placed"))
+        monkeypatch.setattr("pygpukit.nn.loading.factory.empty", lambda *args: pytest.fail("a tensor is placed"))
 
     return hide
 

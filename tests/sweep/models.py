@@ -11,11 +11,15 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.llm import sampling
-from pygpukit.llm.cache import LayerCache
-from pygpukit.llm.config import TransformerConfig
-from pygpukit.llm.layers import attention, embedding, linear
-from pygpukit.llm.layers.norm import Norm
-from pygpukit.llm.layers.rows import Rows
+from pygpukit.nn import embedding
+from pygpukit.nn.attention import decode, kv_write
+from pygpukit.nn.attention.buffers import AttentionBuffers
+from pygpukit.nn.attention.layer import Attention
+from pygpukit.nn.batch import Batch
+from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.kv_cache import LayerCache
+from pygpukit.nn.linear import layer as linear
+from pygpukit.nn.norm import Norm
 from sweep.engine import Call, Family, numbers
 
 Function = Callable[..., gp.GPUArray]
@@ -27,7 +31,7 @@ def _integers(*values: int) -> gp.GPUArray:
 
 def _linears() -> Iterator[Call]:
     for dtype in ("float32", "float16", "bfloat16"):
-        for out, after in (
+        for out, epilogue in (
             (dtype, "store"),
             (dtype, "gelu"),
             (dtype, "gelu_erf"),
@@ -36,21 +40,23 @@ def _linears() -> Iterator[Call]:
             ("float32", "add"),
         ):
             for rows, first in ((3, None), (2, 0)):
-                yield Call(_project(out, after, first, ""), (numbers(dtype, rows, 40), *_weights(dtype)), widened=False)
-            for kind in ("rmsnorm", "layernorm") if after != "add" else ():
+                yield Call(
+                    _project(out, epilogue, first, ""), (numbers(dtype, rows, 40), *_weights(dtype)), widened=False
+                )
+            for kind in ("rmsnorm", "layernorm") if epilogue != "add" else ():
                 x = numbers("float32", 2, 40)
-                yield Call(_project(out, after, None, kind), (x, *_weights(dtype)), widened=False)
+                yield Call(_project(out, epilogue, None, kind), (x, *_weights(dtype)), widened=False)
 
 
 def _rows(stages: int) -> Iterator[Call]:
     """Products of one row, with so many stages of the weight on their way."""
     for dtype in ("float32", "float16", "bfloat16"):
-        kinds = [(dtype, after) for after in ("store", "gelu", "gelu_erf", "silu")] + [("float32", "store")]
-        for out, after in (*kinds, ("float32", "add")):
-            for kind in ("rmsnorm", "layernorm") if after != "add" else ():
-                call = _staged(stages, _project(out, after, None, kind))
+        kinds = [(dtype, epilogue) for epilogue in ("store", "gelu", "gelu_erf", "silu")] + [("float32", "store")]
+        for out, epilogue in (*kinds, ("float32", "add")):
+            for kind in ("rmsnorm", "layernorm") if epilogue != "add" else ():
+                call = _staged(stages, _project(out, epilogue, None, kind))
                 yield Call(call, (numbers("float32", 1, 40), *_weights(dtype)), widened=False)
-            call = _staged(stages, _project(out, after, None, ""))
+            call = _staged(stages, _project(out, epilogue, None, ""))
             yield Call(call, (numbers(dtype, 1, 40), *_weights(dtype)), widened=False)
     yield from _logits(stages)
 
@@ -73,7 +79,7 @@ def _logits(stages: int) -> Iterator[Call]:
                 weight, bias, scale, shift = weights
                 norm = Norm(scale, shift, "layernorm") if kind == "layernorm" else Norm(scale)
                 head, sampler = linear.LinearBF16(weight, bias), sampling.Sampler(1, weight.shape[0], False, 0)
-                rows, bests = Rows(_integers(0), _integers(5), _integers(0)), head.new_bests()
+                rows, bests = Batch(_integers(0), _integers(5), _integers(0)), head.new_bests()
                 sampler.load(0, sampling.Sampling(), [1], [])
                 head.project(x, sampler.logits, None, norm=norm, bests=bests)
                 sampler.choose(rows, bests)
@@ -87,11 +93,11 @@ def _weights(dtype: str) -> tuple[gp.GPUArray, ...]:
     return numbers(dtype, 22, 40), numbers(dtype, 22), numbers(dtype, 40), numbers(dtype, 40)
 
 
-def _project(out: str, after: str, first: int | None, kind: str) -> Function:
+def _project(out: str, epilogue: str, first: int | None, kind: str) -> Function:
     def project(x: gp.GPUArray, weight: gp.GPUArray, bias: gp.GPUArray, *norm: gp.GPUArray) -> gp.GPUArray:
-        result = gp.ones((x.shape[0], 11 if after == "silu" else 22), out)
+        result = gp.ones((x.shape[0], 11 if epilogue == "silu" else 22), out)
         before = Norm(norm[0], norm[1], "layernorm") if kind == "layernorm" else Norm(norm[0]) if kind else None
-        linear.LinearBF16(weight, bias).project(x, result, first, norm=before, after=after)  # type: ignore[arg-type]
+        linear.LinearBF16(weight, bias).project(x, result, first, norm=before, epilogue=epilogue)  # type: ignore[arg-type]
         return result if first is None else result.astype(weight.dtype)  # the product was rounded to that
 
     return project
@@ -101,7 +107,7 @@ def _attentions(first: int | None) -> Iterator[Call]:
     for dtype in ("float32", "float16", "bfloat16"):
         for group in (1, 2, 3, 8):
             given = numbers(dtype, 3, (group + 2) * 2 * 16), *(numbers(dtype, 3, 2, 320, 16) for _ in "kv")
-            for enough in (attention.ENOUGH, 1):  # heads apart, and together
+            for enough in (decode.ENOUGH_BLOCKS, 1):  # heads apart, and together
                 yield Call(
                     _attend(dtype, group, first, enough),
                     (*given, numbers("float32", 320, 8), numbers(dtype, 16)),
@@ -119,15 +125,15 @@ def _attend(dtype: str, group: int, first: int | None, enough: int) -> Callable[
         )
         norms = (Norm(scale), Norm(scale)) if group == 3 else (None, None)
         weights = gp.zeros((qkv.shape[1], 32), dtype), gp.zeros((32, heads * 16), dtype)
-        layer = attention.Attention(weights[0], None, None, weights[1], config, q_norm=norms[0], k_norm=norms[1])
+        layer = Attention(weights[0], None, None, weights[1], config, q_norm=norms[0], k_norm=norms[1])
         slots = (0, 1, 2) if first is None else (1, 1, 1)  # a step has one row of a sequence
-        rows = Rows(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), first, slots[0])
-        buffers = attention.AttentionBuffers.of(3, qkv.shape[1], heads * 16, heads, dtype)
+        rows = Batch(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), first, slots[0])
+        buffers = AttentionBuffers.of(3, qkv.shape[1], heads * 16, heads, dtype)
         buffers.qkv[...] = qkv
         cache = LayerCache(k.clone(), v.clone())
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(attention, "ENOUGH", enough)
-            layer._see(rows, cache, (table, table), buffers)
+            patch.setattr(decode, "ENOUGH_BLOCKS", enough)
+            layer.write_and_attend(rows, cache, (table, table), buffers)
         return [buffers.out, buffers.counters, cache.k[:, :, 290:300], cache.v[:, :, 290:300]]
 
     return attend
@@ -139,7 +145,7 @@ def _embeddings() -> Iterator[Call]:
 
             def embed(table: gp.GPUArray, places: gp.GPUArray, learned: bool = learned) -> gp.GPUArray:
                 out = gp.zeros((3, table.shape[1]))
-                rows = Rows(_integers(4, 0, 6), _integers(1, 2, 0), _integers(0, 0, 0))
+                rows = Batch(_integers(4, 0, 6), _integers(1, 2, 0), _integers(0, 0, 0))
                 embedding.embed(rows, table, places if learned else None, out)
                 return out
 
@@ -154,7 +160,7 @@ def _choices() -> Iterator[Call]:
 
     def choose(logits: gp.GPUArray) -> list[gp.GPUArray]:
         sampler = sampling.Sampler(2, logits.shape[1], True, 4)
-        rows = Rows(_integers(0, 0), _integers(5, 6), _integers(0, 1))
+        rows = Batch(_integers(0, 0), _integers(5, 6), _integers(0, 1))
         for row, setting in enumerate(settings):
             sampler.load(row, setting, [1, 2], [2, 8])
         gp.ops.copy_to(logits, sampler.logits)
@@ -168,8 +174,8 @@ def _choices() -> Iterator[Call]:
 _CALLS = {
     linear.SOURCE.source: _linears,
     linear.ONE.source: lambda: chain.from_iterable(_rows(stages) for stages in linear.STAGES),
-    attention.SOURCE.source: lambda: _attentions(297),
-    attention.STEP.source: lambda: _attentions(None),
+    kv_write.SOURCE.source: lambda: _attentions(297),
+    decode.SOURCE.source: lambda: _attentions(None),
     embedding.SOURCE.source: _embeddings,
     sampling.SOURCE.source: _choices,
 }

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.models.rope import rope_of
 from pygpukit.llm.models.spec import ModelSpec
 from pygpukit.models.fields import Fields, check_fields
+from pygpukit.nn.config import TransformerConfig
 
 Activation = Literal["gelu", "gelu_erf", "silu"]
 

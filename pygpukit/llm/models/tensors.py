@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.config import TransformerConfig
 from pygpukit.llm.models.spec import ModelSpec
+from pygpukit.nn.config import TransformerConfig
 
 _LAYER = re.compile(r"(?:^|(?<=\.))(\d+)(?=\.)")
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
-from pygpukit.tts.layers.linear import LayerNorm, Linear
+from pygpukit.nn.linear.layer import Linear
+from pygpukit.tts.layers.layer_norm import LayerNorm
 from pygpukit.tts.parts import Part
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pygpukit.ops as ops
 from pygpukit.core.dtypes import DataType, float32
+from pygpukit.nn.linear.layer import Linear
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts.layers.adapt import NONE, Activation, adapt
-from pygpukit.tts.layers.linear import Linear
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -9,7 +9,7 @@ import pygpukit.ops as ops
 from pygpukit.ops.nn.spans import Spans
 from pygpukit.tts.layers.activation import leaky_relu
 from pygpukit.tts.layers.convolution import Conv1d
-from pygpukit.tts.layers.linear import LayerNorm
+from pygpukit.tts.layers.layer_norm import LayerNorm
 from pygpukit.tts.layers.lstm import LSTM
 from pygpukit.tts.parts import Part
 

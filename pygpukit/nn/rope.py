@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.config import TransformerConfig
+from pygpukit.nn.config import TransformerConfig
 from pygpukit.ops.nn.rope import tables as rope_tables
 
 if TYPE_CHECKING:
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
     from pygpukit.array.array import GPUArray
 
+    Tables = tuple[GPUArray, GPUArray]  # cos and sin
 
-def tables(config: TransformerConfig, positions: int) -> tuple[GPUArray, GPUArray] | None:
+
+def tables(config: TransformerConfig, positions: int) -> Tables | None:
     """(cos, sin), each (positions, head_dim / 2) float32, one angle a pair of halves; None without rotation.
 
     Raises InvalidSpecError naming a kind of scaling that is not there.
@@ -29,7 +31,7 @@ def tables(config: TransformerConfig, positions: int) -> tuple[GPUArray, GPUArra
     return contiguous(cos[:, :half]), contiguous(sin[:, :half])
 
 
-def _full(config: TransformerConfig, positions: int) -> tuple[GPUArray, GPUArray]:
+def _full(config: TransformerConfig, positions: int) -> Tables:
     dim, base, given = config.head_dim, config.rope_theta, config.rope_scaling or {}
     kind = given.get("rope_type", "default")
     factor = float(given.get("factor", 1.0))

@@ -67,7 +67,7 @@ class Blocks:
         return [part.array for part in self.parts]
 
     @property
-    def given(self) -> list[tuple[str, GPUArray]]:
+    def operands(self) -> list[tuple[str, GPUArray]]:
         """As native.host_linear() takes it."""
         return [(part.kind, part.array) for part in self.parts]
 
@@ -113,6 +113,6 @@ def memory_of(weight: GPUArray | Blocks) -> list[GPUArray]:
     return weight.arrays if isinstance(weight, Blocks) else [weight]
 
 
-def given(weight: GPUArray | Blocks) -> list[tuple[str, GPUArray]]:
+def operands_of(weight: GPUArray | Blocks) -> list[tuple[str, GPUArray]]:
     """A weight of float32 values as native.host_linear() takes it."""
-    return weight.given if isinstance(weight, Blocks) else [("F32", weight)]
+    return weight.operands if isinstance(weight, Blocks) else [("F32", weight)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.config import TransformerConfig
+from pygpukit.nn.config import TransformerConfig
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pygpukit.array import factory
-from pygpukit.llm.layers.blocks import Blocks, below, values_of
-from pygpukit.llm.layers.linear import LinearBF16
+from pygpukit.nn.linear.blocks import Blocks, below, values_of
+from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.ops.shape.joining import concatenate
 
 if TYPE_CHECKING:

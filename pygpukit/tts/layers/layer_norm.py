@@ -1,26 +1,13 @@
-"""Linear and LayerNorm: rows times a weight, and rows normalised."""
+"""LayerNorm: rows normalised, with or without weights."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pygpukit.ops as ops
-from pygpukit.ops.matmul.gemm import matmul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-
-
-class Linear:
-    """x W^T + b for x (..., in). weight: (out, in); bias: (out,) or None."""
-
-    def __init__(self, weight: GPUArray, bias: GPUArray | None = None) -> None:
-        self.weight, self.bias = weight, bias
-        self.out_features, self.in_features = weight.shape
-
-    def __call__(self, x: GPUArray) -> GPUArray:
-        result = matmul(x, self.weight.T)
-        return result if self.bias is None else ops.add(result, self.bias)
 
 
 class LayerNorm:

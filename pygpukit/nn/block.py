@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pygpukit.llm.layers.attention import Attention, AttentionBuffers
-from pygpukit.llm.layers.mlp import MLP
-from pygpukit.llm.layers.norm import Norm
-from pygpukit.llm.layers.rows import Rows
+from pygpukit.nn.attention.buffers import AttentionBuffers
+from pygpukit.nn.attention.layer import Attention
+from pygpukit.nn.batch import Batch
+from pygpukit.nn.mlp import MLP
+from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.llm.cache import LayerCache
+    from pygpukit.nn.kv_cache import LayerCache
 
 
 @dataclass
@@ -27,15 +28,15 @@ class TransformerBlock:
     def forward(
         self,
         x: GPUArray,
-        rows: Rows,
+        batch: Batch,
         cache: LayerCache,
         tables: tuple[GPUArray, GPUArray] | None,
         buffers: AttentionBuffers,
         between: GPUArray,
     ) -> None:
         """x, float32 (R, hidden), after this layer; written in place."""
-        self.attn.forward(x, rows, self.attn_norm, cache, tables, buffers)
-        self.mlp.forward(x, rows.first, self.mlp_norm, between)
+        self.attn.forward(x, batch, self.attn_norm, cache, tables, buffers)
+        self.mlp.forward(x, batch.start, self.mlp_norm, between)
 
 
 LlamaBlock = TransformerBlock

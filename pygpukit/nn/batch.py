@@ -1,4 +1,4 @@
-"""Rows: what the rows of a model's step stand for, and products on the host whose bits do not depend on the others."""
+"""Batch: the rows that a model computes together, and products on the host whose bits do not depend on the others."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ BLOCK = 64
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of one step. tokens, positions and slots: int32 (R,) on the device: what stands where in which cache.
+class Batch:
+    """R rows. tokens, positions and slots: int32 (R,) on the device: what stands where in which sequence's cache.
 
-    first: of a prompt's rows, which follow each other in one sequence, the position of the first, and slot that
-    sequence's slot; None when each row is the next one of a sequence of its own.
+    start: of a prefill, whose rows follow each other in one sequence, the position of the first, and slot that
+    sequence's slot; None in decode, when each row is the next one of a sequence of its own.
     """
 
     tokens: GPUArray
     positions: GPUArray
     slots: GPUArray
-    first: int | None = None
+    start: int | None = None
     slot: int = 0
 
     @property
@@ -35,12 +35,17 @@ class Rows:
         """How many rows there are."""
         return self.tokens.shape[0]
 
+    @property
+    def decodes(self) -> bool:
+        """Whether it is a decode step: one row a sequence."""
+        return self.start is None
 
-def new_rows(count: int) -> Rows:
-    """Rows whose sequences and positions are set later."""
+
+def new_batch(count: int) -> Batch:
+    """A batch whose tokens, positions and sequences are set later."""
     from pygpukit.array import factory
 
-    return Rows(factory.zeros(count, "int32"), factory.zeros(count, "int32"), factory.zeros(count, "int32"))
+    return Batch(factory.zeros(count, "int32"), factory.zeros(count, "int32"), factory.zeros(count, "int32"))
 
 
 def product(x: Any, weight: GPUArray) -> Any:

@@ -19,11 +19,11 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import as_dtype, float32, uint8
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.core.progress import Progress
-from pygpukit.llm.layers.blocks import KINDS, Blocks, Part
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.norm import Norm
 from pygpukit.memory.transfer_engine import TransferEngine
 from pygpukit.models.dequantise import named
+from pygpukit.nn.linear.blocks import KINDS, Blocks, Part
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray

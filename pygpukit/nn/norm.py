@@ -49,7 +49,7 @@ class Norm:
         return [self.weight, *([] if self.bias is None else [self.bias])]
 
     @property
-    def given(self) -> tuple[GPUArray, GPUArray | None, float, bool]:
+    def operands(self) -> tuple[GPUArray, GPUArray | None, float, bool]:
         """As native.host_linear() takes it."""
         return self.weight, self.bias, self.eps, self.norm_type == "layernorm"
 

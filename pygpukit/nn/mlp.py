@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.config import TransformerConfig
-from pygpukit.llm.layers.joining import joined
-from pygpukit.llm.layers.linear import LinearBF16
-from pygpukit.llm.layers.norm import Norm
+from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.linear.joining import joined
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.llm.layers.blocks import Blocks
+    from pygpukit.nn.linear.blocks import Blocks
 
 
 class MLP:
@@ -47,11 +47,11 @@ class MLP:
         """Both products."""
         return self._up, self._down
 
-    def forward(self, x: GPUArray, first: int | None, norm: Norm, between: GPUArray) -> None:
+    def forward(self, x: GPUArray, start: int | None, norm: Norm, between: GPUArray) -> None:
         """x += mlp(norm(x)): x float32 (R, hidden); between: (R, intermediate) of the weights' type, written."""
-        is_step = first is None
-        self._up.project(x, between, first, norm=norm, after=self.activation, follows=is_step)
-        self._down.project(between, x, first, after="add", follows=is_step)
+        decodes = start is None
+        self._up.project(x, between, start, norm=norm, epilogue=self.activation, overlaps=decodes)
+        self._down.project(between, x, start, epilogue="add", overlaps=decodes)
 
 
 LlamaMLP = MLP

@@ -12,9 +12,9 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ShapeError
-from pygpukit.llm.layers.blocks import Blocks, given, memory_of, values_of
-from pygpukit.llm.layers.norm import Norm
-from pygpukit.llm.layers.rows import product
+from pygpukit.nn.batch import product
+from pygpukit.nn.linear.blocks import Blocks, memory_of, operands_of, values_of
+from pygpukit.nn.norm import Norm
 from pygpukit.ops import copying, elementwise, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.gemm import matmul
@@ -24,14 +24,14 @@ from pygpukit.ops.operands import check_array
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-After = Literal["store", "add", "gelu", "gelu_erf", "silu"]
+Epilogue = Literal["store", "add", "gelu", "gelu_erf", "silu"]
 
 # Norms and what comes after a product stand in kernels of several forms: contracted apart, they would differ.
 SOURCE = kernels.KernelSpec(__file__, "linear.cu", options=kernels.SAME_BITS)
 ONE = kernels.KernelSpec(__file__, "one_row.cu", options=kernels.SAME_BITS)
 _THREADS = 256  # linear.cuh: kThreads
 _COLUMNS = 8  # linear.cuh: kWarps
-_AFTER = {
+_EPILOGUES = {
     "store": "pk::kStore",
     "add": "pk::kAdd",
     "gelu": "pk::kGelu",
@@ -78,42 +78,44 @@ class LinearBF16:
         self,
         x: GPUArray,
         out: GPUArray,
-        first: int | None,
+        start: int | None,
         *,
         norm: Norm | None = None,
-        after: After = "store",
-        follows: bool = False,
+        epilogue: Epilogue = "store",
+        overlaps: bool = False,
         bests: GPUArray | None = None,
     ) -> None:
-        """What models run: out = after(norm(x) W^T + b), in one launch where it can.
+        """What models run: out = epilogue(norm(x) W^T + b), in one launch where it can.
 
         x: (R, in), float32 where there is a norm, else of the weight's type. out: (R, out), float32 or of the weight's
-        type. after: "store"; "add" to a float32 out; "gelu" (by tanh); "gelu_erf"; "silu" of the first half of the
-        columns times the second half, out then being (R, out / 2). first: Rows.first. All contiguous. A row's bits do
+        type. epilogue: "store"; "add" to a float32 out; "gelu" (by tanh); "gelu_erf"; "silu" of the first half of the
+        columns times the second half, out then being (R, out / 2). start: Batch.start. All contiguous. A row's bits do
         not depend on the other rows.
 
-        follows: the launch before it on the stream is of the same step and writes no weights, so that these are read
+        overlaps: the launch before it on the stream is of the same step and writes no weights, so that these are read
         while it ends. bests: of a norm and one row, new_bests(), which Sampler.choose() takes with the logits.
         """
         if not x.shape[0]:
             return
         if host.computes():
-            self._by_host(x, out, norm, after)
-        elif first is None:
-            self._few_rows(x, out, norm, after, follows, bests)
+            self._by_host(x, out, norm, epilogue)
+        elif start is None:
+            self._decode(x, out, norm, epilogue, overlaps, bests)
         else:
-            self._many_rows(x, out, norm, after)
+            self._prefill(x, out, norm, epilogue)
 
-    def _by_host(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+    def _by_host(self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue) -> None:
         """By the processor's own instructions; other types than float32 through NumPy."""
         arrays = [x, out, *([] if self.bias is None else [self.bias]), *([] if norm is None else norm.arrays)]
         if all(array.dtype == float32 for array in [self.weight, *arrays]):
-            native.host_linear(x, out, given(self.weight), self.bias, None if norm is None else norm.given, after)
+            native.host_linear(
+                x, out, operands_of(self.weight), self.bias, None if norm is None else norm.operands, epilogue
+            )
             return
         arrays += memory_of(self.weight)
-        native.host_launch("linear", lambda: self._on_host(x, out, norm, after), arrays)
+        native.host_launch("linear", lambda: self._on_host(x, out, norm, epilogue), arrays)
 
-    def _on_host(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+    def _on_host(self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue) -> None:
         import numpy as np
 
         rows = host.values(x)
@@ -123,8 +125,8 @@ class LinearBF16:
         if self.bias is not None:
             result += host.values(self.bias)
         with np.errstate(all="ignore"):
-            result = _after(result, after)
-        if after == "add":
+            result = _apply_on_host(result, epilogue)
+        if epilogue == "add":
             result += host.values(out)
         host.store(out, result)
 
@@ -132,8 +134,8 @@ class LinearBF16:
         """Room for the largest logit that each block finds; None where a row is too long for its norm to be in them."""
         return factory.zeros(self._blocks(self.out_features), "uint64") if self._stages() else None
 
-    def _few_rows(
-        self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After, follows: bool, bests: GPUArray | None
+    def _decode(
+        self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue, overlaps: bool, bests: GPUArray | None
     ) -> None:
         """A warp for each column of the result."""
         weight, rows = values_of(self.weight), x.shape[0]
@@ -141,19 +143,19 @@ class LinearBF16:
         call, bias = self._call(rows, out.shape[1], norm), weight if self.bias is None else self.bias
         if rows == 1 and (stages := self._stages()):
             arrays: tuple[GPUArray, ...] = (x, weight, bias, out)
-            expression = f"pk::row_linear<{types}, {_AFTER[after]}, {stages}>"
+            expression = f"pk::row_linear<{types}, {_EPILOGUES[epilogue]}, {stages}>"
             if norm is not None:
                 arrays = x, norm.weight, norm.shift, weight, bias, out
-                expression = f"pk::norm_linear<{types}, {_AFTER[after]}, {norm.centered}, {stages}>"
+                expression = f"pk::norm_linear<{types}, {_EPILOGUES[epilogue]}, {norm.centered}, {stages}>"
                 if bests is not None:
                     arrays += (bests,)
                     expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}, {stages}>"
-            spec = ONE.of(expression, shared_bytes=_row_bytes(), overlapping=follows)
+            spec = ONE.of(expression, shared_bytes=_row_bytes(), overlapping=overlaps)
             kernels.launch(spec, (self._blocks(out.shape[1]), 1, 1), (_ROW_THREADS, 1, 1), *arrays, call)
             return
         if norm is not None:
             x = self._normalised(x, norm)
-        spec = SOURCE.of(f"pk::linear<{types}, {_ROWS}, {_AFTER[after]}>", overlapping=follows)
+        spec = SOURCE.of(f"pk::linear<{types}, {_ROWS}, {_EPILOGUES[epilogue]}>", overlapping=overlaps)
         grid = (-(-out.shape[1] // _COLUMNS), -(-rows // _ROWS), 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, weight, bias, out, call)
 
@@ -166,18 +168,18 @@ class LinearBF16:
         """Of the kernels for one row: one for each multiprocessor."""
         return min(-(-columns // _ROW_COLUMNS), multiprocessors())
 
-    def _many_rows(self, x: GPUArray, out: GPUArray, norm: Norm | None, after: After) -> None:
+    def _prefill(self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue) -> None:
         """A matrix product, and one launch for what comes after it, where anything does."""
         if norm is not None:
             x = self._normalised(x, norm)
         weight = values_of(self.weight)
-        if after == "store" and self.bias is None and out.dtype == weight.dtype:
+        if epilogue == "store" and self.bias is None and out.dtype == weight.dtype:
             matmul(x, weight.T, out=out)
             return
         result = matmul(x, weight.T)
         bias = weight if self.bias is None else self.bias
         types = f"{CTYPES[self.weight.dtype.name]}, {CTYPES[out.dtype.name]}"
-        spec = SOURCE.of(f"pk::after_product<{types}, {_AFTER[after]}>")
+        spec = SOURCE.of(f"pk::after_product<{types}, {_EPILOGUES[epilogue]}>")
         each = _LOAD // self.weight.itemsize
         grid = (-(-out.shape[1] // (_THREADS * each)), x.shape[0], 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), result, bias, out, self._call(x.shape[0], out.shape[1], None))
@@ -207,8 +209,8 @@ def instantiations() -> Iterator[tuple[str, ...]]:
         own = CTYPES[dtype.name]
         yield tuple(f"pk::norm_rows<{own}, {centered}>" for centered in ("false", "true"))
         forms = list(dict.fromkeys(_forms(dtype)))
-        yield tuple(f"pk::linear<{own}, {out}, {_ROWS}, {after}>" for out, after in forms)
-        yield tuple(f"pk::after_product<{own}, {out}, {after}>" for out, after in forms)
+        yield tuple(f"pk::linear<{own}, {out}, {_ROWS}, {epilogue}>" for out, epilogue in forms)
+        yield tuple(f"pk::after_product<{own}, {out}, {epilogue}>" for out, epilogue in forms)
 
 
 @ONE.lists
@@ -218,25 +220,25 @@ def row_instantiations() -> Iterator[tuple[str, ...]]:
         own = CTYPES[dtype.name]
         forms = list(dict.fromkeys(_forms(dtype)))
         for stages in STAGES:
-            yield tuple(f"pk::row_linear<{own}, {out}, {after}, {stages}>" for out, after in forms)
+            yield tuple(f"pk::row_linear<{own}, {out}, {epilogue}, {stages}>" for out, epilogue in forms)
             for centered in ("false", "true"):
                 yield (
                     f"pk::norm_logits<{own}, {centered}, {stages}>",
                     *(
-                        f"pk::norm_linear<{own}, {out}, {after}, {centered}, {stages}>"
-                        for out, after in forms
-                        if after != _AFTER["add"]
+                        f"pk::norm_linear<{own}, {out}, {epilogue}, {centered}, {stages}>"
+                        for out, epilogue in forms
+                        if epilogue != _EPILOGUES["add"]
                     ),
                 )
 
 
 def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
     """(type of the result, what comes after) that models use."""
-    for after in _AFTER:
-        if after != "add":
-            yield CTYPES[dtype.name], _AFTER[after]
-    yield CTYPES["float32"], _AFTER["store"]
-    yield CTYPES["float32"], _AFTER["add"]
+    for epilogue in _EPILOGUES:
+        if epilogue != "add":
+            yield CTYPES[dtype.name], _EPILOGUES[epilogue]
+    yield CTYPES["float32"], _EPILOGUES["store"]
+    yield CTYPES["float32"], _EPILOGUES["add"]
 
 
 @cache
@@ -248,17 +250,17 @@ def _row_bytes() -> int:
     return min(_HALF, most - 1024)
 
 
-def _after(x: Any, after: After) -> Any:
+def _apply_on_host(x: Any, epilogue: Epilogue) -> Any:
     import numpy as np
 
     from pygpukit.ops.elementwise.host_functions import gelu
 
-    if after == "gelu":
+    if epilogue == "gelu":
         inner = np.float32(0.7978845608028654) * (x + np.float32(0.044715) * (x * x * x))
         return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner))
-    if after == "gelu_erf":
+    if epilogue == "gelu_erf":
         return gelu(x)
-    if after == "silu":
+    if epilogue == "silu":
         half = x.shape[1] // 2
         gate = np.ascontiguousarray(x[:, :half])
         return gate / (np.float32(1) + np.exp(-gate)) * x[:, half:]

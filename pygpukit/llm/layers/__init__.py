@@ -1,1 +1,0 @@
-"""The layers that all architectures share, a file each."""

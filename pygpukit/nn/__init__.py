@@ -1,0 +1,1 @@
+"""Layers that language models, speech recognition and speech synthesis are made of."""

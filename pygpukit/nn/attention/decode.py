@@ -1,0 +1,70 @@
+"""Decode: the attention of one new row a sequence, with its keys and values written, in one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit.ops.elementwise.pointwise import CTYPES
+
+if TYPE_CHECKING:
+    from pygpukit.nn.attention.buffers import AttentionBuffers
+    from pygpukit.nn.attention.layer import Attention
+    from pygpukit.nn.batch import Batch
+    from pygpukit.nn.kv_cache import LayerCache
+    from pygpukit.nn.rope import Tables
+
+SOURCE = kernels.KernelSpec(__file__, "attention_step.cu", options=kernels.SAME_BITS)
+_THREADS, _SPLIT = 128, 64  # key_parts.cuh: kThreads, kPart
+_MAX_SPLITS = 32  # attention_step.cu: kParts
+_HEADS_PER_BLOCK = (1, 2, 4)
+ENOUGH_BLOCKS = 512  # of a step keep a device busy, four a multiprocessor: fewer do not take heads together
+
+
+def decode(
+    layer: Attention,
+    batch: Batch,
+    cache: LayerCache,
+    tables: Tables | None,
+    buffers: AttentionBuffers,
+    *,
+    writes_kv: bool,
+) -> None:
+    """buffers.out of buffers.qkv. writes_kv: qkv holds keys and values, which go into the cache first."""
+    qkv, splits = buffers.qkv, _kv_splits(cache)
+    heads = _heads_per_block(layer, batch.count, splits)
+    partials = buffers.partials(batch.count * layer.num_heads * splits * (layer.head_dim + 2))
+    kernels.launch(
+        SOURCE.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {heads}>", overlapping=True),
+        (batch.count, layer.num_heads, splits),
+        (_THREADS, 1, 1),
+        *(qkv, batch.positions, batch.slots, cache.k, cache.v),
+        *layer.rotation_operands(tables, qkv),
+        *(partials, buffers.counters, buffers.out),
+        layer.call(batch, cache, qkv, rotates=tables is not None, writes_kv=writes_kv),
+    )
+
+
+def _kv_splits(cache: LayerCache) -> int:
+    """How many parts a sequence's keys are split into, at most."""
+    return min(-(-cache.k.shape[2] // _SPLIT), _MAX_SPLITS)
+
+
+def split_fields(cache: LayerCache) -> dict[str, int]:
+    """The fields of AttentionCall by which a step is split into blocks."""
+    return {"parts": _kv_splits(cache), "enough": ENOUGH_BLOCKS}
+
+
+def _heads_per_block(layer: Attention, rows: int, splits: int) -> int:
+    """Query heads of a block: as many as share a key head, up to four; one where blocks are too few for the device."""
+    heads = next(count for count in _HEADS_PER_BLOCK if count >= min(layer.num_kv_groups, _HEADS_PER_BLOCK[-1]))
+    blocks = rows * layer.num_kv_heads * -(-layer.num_kv_groups // heads) * splits
+    return heads if blocks >= ENOUGH_BLOCKS else 1
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that decode() can ask for."""
+    for name in ("float32", "float16", "bfloat16"):
+        yield tuple(f"pk::attend_step<{CTYPES[name]}, {count}>" for count in _HEADS_PER_BLOCK)

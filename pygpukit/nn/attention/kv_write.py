@@ -1,0 +1,91 @@
+"""Keys and values of a batch into the KV cache; queries and keys normalised and rotated on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.core.dtypes import float32
+from pygpukit.ops import host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.nn.attention.layer import Attention
+    from pygpukit.nn.batch import Batch
+    from pygpukit.nn.kv_cache import LayerCache
+    from pygpukit.nn.rope import Tables
+
+# Rotations stand in two kernels, one for prefill and one for decode: contracted apart, they would differ.
+SOURCE = kernels.KernelSpec(__file__, "attention.cu", options=kernels.SAME_BITS)
+
+
+def write_kv(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
+    """Rotate the queries of qkv in place, and put its keys, rotated, and values into the cache."""
+    if not host.computes():
+        _on_device(layer, batch, cache, tables, qkv)
+        return
+    norms = [norm.weight for norm in (layer.q_norm, layer.k_norm) if norm is not None]
+    if all(array.dtype == float32 for array in (qkv, cache.k, cache.v, *norms)):
+        operands = (None if norm is None else norm.operands for norm in (layer.q_norm, layer.k_norm))
+        native.host_place(qkv, batch.positions, batch.slots, cache.k, cache.v, tables, *operands)
+        return
+    arrays = [qkv, batch.positions, batch.slots, cache.k, cache.v, *norms, *(tables or ())]
+    native.host_launch("rope", lambda: _on_host(layer, batch, cache, tables, qkv), arrays)
+
+
+def _on_device(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
+    kernels.launch(
+        SOURCE.of(f"pk::place<{CTYPES[qkv.dtype.name]}>"),
+        (layer.num_heads + 2 * layer.num_kv_heads, batch.count, 1),
+        (32, 1, 1),
+        *(qkv, batch.positions, batch.slots, cache.k, cache.v),
+        *layer.rotation_operands(tables, qkv),
+        layer.call(batch, cache, qkv, rotates=tables is not None),
+    )
+
+
+def _on_host(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
+    import numpy as np
+
+    heads, kv_heads = layer.num_heads, layer.num_kv_heads
+    values = host.values(qkv).reshape(batch.count, heads + 2 * kv_heads, layer.head_dim).astype(np.float32)
+    positions, slots = host.memory(batch.positions), host.memory(batch.slots)
+    q, k = values[:, :heads], values[:, heads : heads + kv_heads]
+    if layer.q_norm is not None and layer.k_norm is not None:
+        q, k = (norm.on_host(np.ascontiguousarray(part)) for norm, part in ((layer.q_norm, q), (layer.k_norm, k)))
+    if tables is not None:
+        cos, sin = (host.memory(table)[positions][:, None] for table in tables)
+        q, k = _rotated(q, cos, sin), _rotated(k, cos, sin)
+    host.store(qkv[:, : layer.q_dim], q.reshape(batch.count, layer.q_dim))
+    for target, part in ((cache.k, k), (cache.v, values[:, heads + kv_heads :])):
+        bits = _bits(part, target)
+        memory = host.memory(target)
+        for row in range(batch.count):
+            memory[slots[row], :, positions[row]] = bits[row]
+
+
+def _rotated(x: Any, cos: Any, sin: Any) -> Any:
+    import numpy as np
+
+    half = x.shape[-1] // 2
+    a, b = x[..., :half], x[..., half:]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
+def _bits(values: Any, like: GPUArray) -> Any:
+    """Values as elements of a cache: bfloat16 as bits."""
+    import numpy as np
+
+    if like.dtype.name != "bfloat16":
+        return values.astype(like.dtype.to_numpy_dtype(), copy=False)
+    return (host.converted(values, like.dtype).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that write_kv() can ask for."""
+    for name in ("float32", "float16", "bfloat16"):
+        yield (f"pk::place<{CTYPES[name]}>",)

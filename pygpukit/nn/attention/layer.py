@@ -1,0 +1,111 @@
+"""Attention: queries, keys and values of each row, rotated, and what the row sees of the KV cache."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygpukit.nn.attention.buffers import AttentionBuffers
+from pygpukit.nn.attention.decode import decode, split_fields
+from pygpukit.nn.attention.host import attend_on_host
+from pygpukit.nn.attention.kv_write import SOURCE, write_kv
+from pygpukit.nn.attention.prefill import prefill
+from pygpukit.nn.batch import Batch
+from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.linear.joining import joined
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.norm import Norm
+from pygpukit.ops import host
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.nn.kv_cache import LayerCache
+    from pygpukit.nn.rope import Tables
+
+_CALL = SOURCE.structure("AttentionCall")
+
+
+class Attention:
+    """Causal attention with grouped key heads. Weights: (out, in); q_norm and k_norm: over each head (Qwen3).
+
+    The three products before are one: qkv_proj holds the rows of q, k and v. layer: its number, where layers differ.
+    """
+
+    def __init__(
+        self,
+        q_proj: LinearBF16 | GPUArray,
+        k_proj: LinearBF16 | GPUArray | None,
+        v_proj: LinearBF16 | GPUArray | None,
+        o_proj: LinearBF16 | GPUArray,
+        config: TransformerConfig,
+        q_bias: GPUArray | None = None,
+        k_bias: GPUArray | None = None,
+        v_bias: GPUArray | None = None,
+        o_bias: GPUArray | None = None,
+        q_norm: Norm | None = None,
+        k_norm: Norm | None = None,
+        layer: int = 0,
+    ) -> None:
+        self.config, self.q_norm, self.k_norm = config, q_norm, k_norm
+        self.window, self.scale = config.window_of(layer), config.scale_of(layer)
+        self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
+        self.num_kv_groups = config.num_kv_groups
+        self.q_dim = self.num_heads * self.head_dim
+        self.k_dim = self.v_dim = self.num_kv_heads * self.head_dim
+        self.qkv_proj = joined([q_proj, k_proj, v_proj], [q_bias, k_bias, v_bias])
+        self.o_proj = joined([o_proj], [o_bias])
+
+    def forward(
+        self, x: GPUArray, batch: Batch, norm: Norm, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
+    ) -> None:
+        """x += attention(norm(x)): x float32 (R, hidden). Keys and values of the rows are in the cache afterwards."""
+        self.qkv_proj.project(x, buffers.qkv, batch.start, norm=norm, overlaps=batch.decodes)
+        self.write_and_attend(batch, cache, tables, buffers)
+        self.o_proj.project(buffers.out, x, batch.start, epilogue="add", overlaps=batch.decodes)
+
+    def write_and_attend(
+        self, batch: Batch, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
+    ) -> None:
+        """Keys and values of the rows into the cache, and what the rows see of it: of a decode step in one launch."""
+        if batch.decodes and not host.computes():
+            decode(self, batch, cache, tables, buffers, writes_kv=True)
+            return
+        write_kv(self, batch, cache, tables, buffers.qkv)
+        self.attend(batch, cache, buffers)
+
+    def attend(self, batch: Batch, cache: LayerCache, buffers: AttentionBuffers) -> None:
+        """What rows see whose keys are in the cache already."""
+        if host.computes():
+            attend_on_host(self, batch, cache, buffers)
+        elif batch.start is None:
+            decode(self, batch, cache, None, buffers, writes_kv=False)
+        else:
+            prefill(self, batch, cache, batch.start, buffers)
+
+    def rotation_operands(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
+        """What kernels rotate and normalise heads with; qkv in the place of what the layer does not have."""
+        norms = [qkv if norm is None else norm.weight for norm in (self.q_norm, self.k_norm)]
+        return *(tables or (qkv, qkv)), *norms
+
+    def call(
+        self, batch: Batch, cache: LayerCache, qkv: GPUArray, *, rotates: bool = False, writes_kv: bool = False
+    ) -> bytes:
+        """AttentionCall of attention.cuh."""
+        norm = self.q_norm
+        return _CALL.pack(
+            heads=self.num_heads,
+            kv_heads=self.num_kv_heads,
+            dim=self.head_dim,
+            capacity=cache.k.shape[2],
+            window=self.window or 0,
+            width=qkv.shape[1],
+            rows=batch.count,
+            rotates=rotates,
+            normalises=norm is not None,
+            scale=self.scale,
+            epsilon=0.0 if norm is None else norm.eps,
+            places=writes_kv,
+            **split_fields(cache),
+        )
+
+
+CausalSelfAttention = LlamaAttention = Attention

@@ -1,0 +1,26 @@
+"""Prefill: the attention of a prompt's rows, by the operators of gp.sdpa_causal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.ops.nn.attention.extras import FAR, Extras
+from pygpukit.ops.nn.attention.launch import attend
+
+if TYPE_CHECKING:
+    from pygpukit.nn.attention.buffers import AttentionBuffers
+    from pygpukit.nn.attention.layer import Attention
+    from pygpukit.nn.batch import Batch
+    from pygpukit.nn.kv_cache import LayerCache
+
+
+def prefill(layer: Attention, batch: Batch, cache: LayerCache, start: int, buffers: AttentionBuffers) -> None:
+    """buffers.out of the queries in buffers.qkv, which stand from position start on; their keys are in the cache."""
+    count, dim, window = batch.count, layer.head_dim, layer.window
+    q, out = (
+        native.view(x, (layer.num_heads, count, dim), (dim * x.itemsize, x.strides[0], x.itemsize), x.offset)
+        for x in (buffers.qkv, buffers.out)
+    )
+    k, v = (array[batch.slot, :, : start + count] for array in (cache.k, cache.v))
+    attend(q, k, v, out, layer.scale, None, Extras(behind=FAR if window is None else window - 1))

@@ -1,0 +1,1 @@
+"""Products with a weight: dense, or in blocks of few bits a value as a file stores it."""
