@@ -34,7 +34,7 @@ _HOMES = {
         "GPT2_SPEC LLAMA_SPEC MISTRAL_SPEC MODEL_SPECS ModelSpec QWEN2_SPEC QWEN3_SPEC detect_model_spec"
     ),
     "pygpukit.llm.looking": "attention",
-    "pygpukit.llm.sampling": "Sampling",
+    "pygpukit.llm.engine.sampling": "Sampling",
     "pygpukit.llm.weights": "load",
     "pygpukit.models.tokenizer.text_stream": "TextStream",
     "pygpukit.models.tokenizer.tokenizer": "Tokenizer",

@@ -12,6 +12,7 @@ from pygpukit.llm.config import GPT2Config as GPT2Config
 from pygpukit.llm.config import LlamaConfig as LlamaConfig
 from pygpukit.llm.config import Qwen3Config as Qwen3Config
 from pygpukit.llm.conversation import Conversation as Conversation
+from pygpukit.llm.engine.sampling import Sampling as Sampling
 from pygpukit.llm.generation import Alternative as Alternative
 from pygpukit.llm.generation import Completion as Completion
 from pygpukit.llm.generation import Figures as Figures
@@ -30,7 +31,6 @@ from pygpukit.llm.models import QWEN2_SPEC as QWEN2_SPEC
 from pygpukit.llm.models import QWEN3_SPEC as QWEN3_SPEC
 from pygpukit.llm.models import ModelSpec as ModelSpec
 from pygpukit.llm.models import detect_model_spec as detect_model_spec
-from pygpukit.llm.sampling import Sampling as Sampling
 from pygpukit.llm.serving.server import Server as Server
 from pygpukit.llm.serving.server import serve as serve
 from pygpukit.llm.weights import load as load

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import reprlib
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
-from pygpukit.llm.engine import Engine
+from pygpukit.llm.engine.engine import Engine
+from pygpukit.llm.engine.sampling import Sampling
+from pygpukit.llm.engine.scheduler import Scheduler
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
-from pygpukit.llm.sampling import Sampling
 from pygpukit.models.tokenizer.chat_text import chat_ids
 from pygpukit.models.tokenizer.tokenizer import THINKING
 
 if TYPE_CHECKING:
-    from pygpukit.llm.model import CausalTransformerModel
     from pygpukit.models.tokenizer.template import Message
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
@@ -30,23 +29,11 @@ Prompt: TypeAlias = "str | Sequence[int] | Sequence[Message]"
 class Generating:
     """The part of CausalTransformerModel that answers. Settings are those of Sampling, given by name."""
 
+    name: str
+    engine: Engine
     tokenizer: Tokenizer | None
     tokenizer_problem: str = ""  # why there is none
     generation: dict[str, Any]
-    _engine: Engine | None = None
-    _engine_lock = threading.Lock()
-
-    @property
-    def engine(self) -> Engine:
-        """What runs the sequences; made on first use."""
-        with self._engine_lock:
-            if self._engine is None:
-                self._engine = Engine(self._model)
-            return self._engine
-
-    @property
-    def _model(self) -> CausalTransformerModel:
-        return cast("CausalTransformerModel", self)
 
     @overload
     def generate(
@@ -108,13 +95,11 @@ class Generating:
             max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
         ids, thinking = self._ids(prompt, **form)
-        return Generation(self._model, ids, sampling, replace(limits, thinking=thinking))
+        return Generation(self.engine, self.tokenizer, ids, sampling, replace(limits, thinking=thinking))
 
     def check(self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False) -> None:
         """Raises what stream() would of this prompt; takes no slot and computes nothing."""
-        from pygpukit.llm.engine import check_prompt
-
-        check_prompt(self._ids(prompt, variables, control_tokens)[0], self._model)
+        self.engine.check(self._ids(prompt, variables, control_tokens)[0])
 
     def chat(self, messages: str | Sequence[Message], max_new_tokens: int | None = None, **settings: Any) -> Generation:
         """stream() of a conversation, by the model's chat template; a text is one message of the user.
@@ -144,7 +129,6 @@ class Generating:
         The model needs as many slots. Prompt i is request i of the seed: alone it is generate(..., request=i).
         Raises as stream() does.
         """
-        model = self._model
         if isinstance(prompts, str | Mapping) or not isinstance(prompts, Iterable):
             raise TypeError(f"prompts={prompts!r}; give a list of prompts")
         form: dict[str, Any] = {"variables": variables, "control_tokens": control_tokens}
@@ -152,19 +136,18 @@ class Generating:
             max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
         first = sampling.seeded()
-        made = [self._ids(prompt, **form) for prompt in prompts]
-        if len(made) > len(model.cache.slots):
+        encoded = [self._ids(prompt, **form) for prompt in prompts]
+        count, slots = len(encoded), len(self.engine.cache.slots)
+        if count > slots:
             raise InvalidSpecError(
-                f"{len(made)} prompts need as many slots, the model has {len(model.cache.slots)}; "
-                f"load it with slots={len(made)}",
-                "prompts",
+                f"{count} prompts need as many slots, the model has {slots}; load it with slots={count}", "prompts"
             )
         with ExitStack() as stack:
             answers = []
-            for number, (ids, thinking) in enumerate(made):
-                request = self.engine.open(ids, replace(first, request=number))
-                stack.callback(self.engine.close, request)
-                answers.append(Answer(model, request, replace(limits, thinking=thinking)))
+            for number, (ids, thinking) in enumerate(encoded):
+                sequence = self.engine.open(ids, replace(first, request=number))
+                stack.callback(self.engine.close, sequence)
+                answers.append(Answer(self.engine, sequence, self.tokenizer, replace(limits, thinking=thinking)))
             self._run(answers)
             return [answer.completion() for answer in answers]
 
@@ -182,21 +165,17 @@ class Generating:
         return "" if self.tokenizer is None else self.tokenizer.decode([token])
 
     def _run(self, answers: list[Answer]) -> None:
-        """Steps until all answers have ended; those that have make room."""
-        prompted = False
-        while going := [answer for answer in answers if answer.finish_reason is None]:
-            requests = [answer.request for answer in going]
-            with self._model.lock:
-                step = self.engine.step(requests)
-                if prompted:
-                    choices = step.run(requests, ahead=all(answer.goes_on for answer in going))
-                else:
-                    step.load(requests)
-                    for row, request in enumerate(requests):
-                        self.engine.prefill(request, step, row)
-                    choices, prompted = step.choose(requests), True
-            for answer, choice in zip(going, choices, strict=True):
+        """Steps until all answers have ended."""
+        scheduler = Scheduler(self.engine, [answer.sequence for answer in answers])
+        running = list(answers)
+        while running:
+            choices = scheduler.step(ahead=all(answer.goes_on for answer in running)) or []
+            for answer, choice in zip(running, choices, strict=True):
                 answer.take(choice)
+            for answer in running:
+                if answer.finish_reason is not None:
+                    scheduler.leave(answer.sequence)
+            running = [answer for answer in running if answer.finish_reason is None]
 
     def _settings(
         self,
@@ -232,14 +211,14 @@ class Generating:
             raise InvalidSpecError(f"stop={stop!r}; give a text, or a list of texts, none of them empty", "stop")
         if texts and self.tokenizer is None:
             raise InvalidSpecError(f"{self._no_tokenizer()}, so it knows no stop strings", "stop")
-        sampling, count = Sampling(**settings), self._model.config.vocab_size
+        sampling, count = Sampling(**settings), self.engine.network.config.vocab_size
         for token in sampling.logit_bias:
             if token >= count:
                 raise InvalidSpecError(f"logit_bias: there is no token {token}, the model has {count}", "logit_bias")
         return sampling, Limits(most, frozenset() if ignore_eos else ends, texts)
 
     def _given_ends(self, eos_token_id: int | Iterable[int]) -> frozenset[int]:
-        count = self._model.config.vocab_size
+        count = self.engine.network.config.vocab_size
         wanted = f"token ids of 0 to {count - 1}; ignore_eos=True is for none"
         ends = frozenset(whole(token, "eos_token_id", wanted) for token in _several(eos_token_id))
         for token in ends:
@@ -272,7 +251,7 @@ class Generating:
 
     def _no_tokenizer(self) -> str:
         why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
-        return f"{self._model.name} has no tokenizer{why}"
+        return f"{self.name} has no tokenizer{why}"
 
 
 def _is_name(name: object) -> bool:

@@ -7,14 +7,13 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from pygpukit.llm.engine import DecodeStep, Request
-from pygpukit.llm.sampling import Choice, Sampling
+from pygpukit.llm.engine.engine import Engine
+from pygpukit.llm.engine.sampling import Choice, Sampling
+from pygpukit.llm.engine.scheduler import Scheduler
+from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.llm.text import AnswerText, Piece
-
-if TYPE_CHECKING:
-    from pygpukit.llm.model import CausalTransformerModel
+from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -108,18 +107,19 @@ class Limits:
 
 @dataclass(eq=False)
 class Answer:
-    """The state of one answer that the engine works on: its request, its text, and how it ended."""
+    """One answer: its sequence on the engine, its text, and how it ended. tokenizer: None for token ids only."""
 
-    model: CausalTransformerModel
-    request: Request
+    engine: Engine
+    sequence: Sequence
+    tokenizer: Tokenizer | None
     limits: Limits
     started: float = field(default_factory=time.perf_counter)
     tokens: list[Token] = field(default_factory=list)
     finish_reason: str | None = None
 
     def __post_init__(self) -> None:
-        tokenizer = self.model.tokenizer
-        self._text = None if tokenizer is None else AnswerText(tokenizer, self.limits.stop, self.limits.thinking)
+        tokenizer, limits = self.tokenizer, self.limits
+        self._text = None if tokenizer is None else AnswerText(tokenizer, limits.stop, limits.thinking)
 
     def take(self, choice: Choice) -> Token:
         """The token that was chosen, with its text; sets finish_reason where the answer ends."""
@@ -127,7 +127,7 @@ class Answer:
         piece = Piece() if self._text is None or ends else self._text.push(choice.token)
         if ends or piece.ended:
             self.finish_reason = "stop"
-        elif len(self.tokens) + 1 >= self.limits.max_new_tokens or self.request.length >= self.model.context:
+        elif len(self.tokens) + 1 >= self.limits.max_new_tokens or self.sequence.length >= self.engine.context:
             self.finish_reason = "length"
         if self._text is not None and self.finish_reason is not None and not piece.ended:
             rest = self._text.finish()
@@ -142,13 +142,17 @@ class Answer:
             choice.margin,
             tuple(self._alternative(number, logprob) for number, logprob in choice.top),
             self.finish_reason,
-            self.model.bytes_of(choice.token),
+            self._bytes_of(choice.token),
         )
         self.tokens.append(token)
         return token
 
     def _alternative(self, number: int, logprob: float) -> Alternative:
-        return Alternative(number, self.model.text_of(number), logprob, self.model.bytes_of(number))
+        text = "" if self.tokenizer is None else self.tokenizer.decode([number])
+        return Alternative(number, text, logprob, self._bytes_of(number))
+
+    def _bytes_of(self, token: int) -> bytes:
+        return b"" if self.tokenizer is None else self.tokenizer.token_bytes(token)
 
     @property
     def goes_on(self) -> bool:
@@ -157,14 +161,14 @@ class Answer:
 
     def figures(self) -> Figures:
         """What it cost so far."""
-        request, tokens = self.request, self.tokens
+        sequence, tokens = self.sequence, self.tokens
         first = tokens[0].seconds if tokens else None
         return Figures(
-            len(request.prompt),
-            request.reused,
+            len(sequence.prompt),
+            sequence.cached,
             len(tokens),
-            self.model.context,
-            (len(request.prompt) + len(tokens)) * self.model.cache.bytes_per_token,
+            self.engine.context,
+            (len(sequence.prompt) + len(tokens)) * self.engine.cache.bytes_per_token,
             first,
             tokens[-1].seconds - tokens[0].seconds if tokens else 0.0,
         )
@@ -176,8 +180,8 @@ class Answer:
             "".join(token.thinking for token in self.tokens),
             tuple(self.tokens),
             self.finish_reason or "cancelled",
-            len(self.request.prompt),
-            self.request.sampling.seed,
+            len(self.sequence.prompt),
+            self.sequence.sampling.seed,
             self.figures(),
         )
 
@@ -186,20 +190,22 @@ class Generation:
     """An answer that comes token by token: iterate, or `async for`. A step is computed when its token is asked for, the
     next one begun with it where the device is not shared by turns.
 
-    Several may be open on one model, as many as it has slots; each step holds the model. stop(), from any thread, ends
+    Several may be open on one model, as many as it has slots; each step holds its engine. stop(), from any thread, ends
     the iteration within one step. Leaving early, or close(), gives the slot back; so does losing the last reference.
     """
 
-    def __init__(self, model: CausalTransformerModel, prompt: list[int], sampling: Sampling, limits: Limits) -> None:
-        request = model.engine.open(prompt, sampling)
+    def __init__(
+        self, engine: Engine, tokenizer: Tokenizer | None, prompt: list[int], sampling: Sampling, limits: Limits
+    ) -> None:
+        sequence = engine.open(prompt, sampling)
         try:
-            self._model, self._answer = model, Answer(model, request, limits)
-        except BaseException:  # nobody could close what was never made
-            model.engine.close(request)
+            self._engine, self._answer = engine, Answer(engine, sequence, tokenizer, limits)
+        except BaseException:  # nobody could close what was never constructed
+            engine.close(sequence)
             raise
         self._stopped = threading.Event()
         self._closed = False
-        self._step: DecodeStep | None = None
+        self._scheduler = Scheduler(engine, [sequence], self._stopped.is_set)
 
     def __iter__(self) -> Iterator[Token]:
         return self
@@ -210,9 +216,8 @@ class Generation:
             self.close()
             raise StopIteration
         try:
-            with self._model.lock:
-                choice = self._compute()
-            token = None if choice is None else answer.take(choice)
+            choices = self._scheduler.step(ahead=answer.goes_on)
+            token = None if choices is None else answer.take(choices[0])
         except BaseException:
             self.close()
             raise
@@ -222,17 +227,6 @@ class Generation:
         if answer.finish_reason is not None:
             self.close()
         return token
-
-    def _compute(self) -> Choice | None:
-        request = self._answer.request
-        if self._step is None:
-            step = self._model.engine.step([request])
-            step.load([request])
-            if not self._model.engine.prefill(request, step, 0, self._stopped.is_set):
-                return None
-            self._step = step
-            return step.choose([request])[0]
-        return self._step.run([request], ahead=self._answer.goes_on)[0]
 
     def __aiter__(self) -> AsyncIterator[Token]:
         return self
@@ -251,7 +245,7 @@ class Generation:
         """Give the slot back. The answer so far stays readable."""
         if not self._closed:
             self._closed = True
-            self._model.engine.close(self._answer.request)
+            self._engine.close(self._answer.sequence)
 
     def __del__(self) -> None:
         if hasattr(self, "_closed"):
@@ -288,4 +282,4 @@ class Generation:
     @property
     def seed(self) -> int | None:
         """The seed of this answer, drawn where none was given: with it the answer repeats."""
-        return self._answer.request.sampling.seed
+        return self._answer.sequence.sampling.seed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.sampling import Sampling
+from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.nn.batch import Batch, new_batch
 
 if TYPE_CHECKING:
@@ -44,25 +44,22 @@ def _queries_and_keys(model: CausalTransformerModel, ids: list[int], layer: int)
     """Rotated queries (tokens, heads, head_dim) and keys (key heads, tokens, head_dim) of a layer."""
     import numpy as np
 
-    from pygpukit.nn.embedding import embed
-
     count = len(ids)
-    with model.lock:
-        request = model.engine.open(ids, Sampling())
+    engine, network = model.engine, model.engine.network
+    with engine.lock:
+        sequence = engine.open(ids, Sampling())
         try:
-            inputs, buffers = new_batch(count), model.buffers(count)
-            slot = request.slot.number
+            inputs, buffers = new_batch(count), network.buffers(count)
+            slot = sequence.slot.number
             rows = Batch(inputs.tokens, inputs.positions, inputs.slots, 0, slot)
             for array, values in ((rows.tokens, ids), (rows.positions, range(count)), (rows.slots, [slot] * count)):
                 native.copy_from_host(array, np.asarray(values, np.int32))
-            embed(rows, model.embed_tokens, model.position_embed, buffers.x)
-            for block, cache in zip(model.blocks[: layer + 1], model.cache.layers, strict=False):
-                block.forward(buffers.x, rows, cache, model._tables, buffers.attention, buffers.between)
+            network.forward(rows, engine.cache, buffers, layer + 1)
             own, config = model.blocks[layer].attn, model.config
             q = buffers.attention.qkv[:, : own.q_dim].clone().reshape(count, config.num_heads, config.head_dim)
             return q, model.cache.layers[layer].k[slot, :, :count].clone()
         finally:
-            model.engine.close(request)
+            engine.close(sequence)
 
 
 def _float32(array: GPUArray) -> Any:

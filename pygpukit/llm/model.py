@@ -1,27 +1,21 @@
-"""CausalTransformerModel: layers, cache and the steps over them; what it says is in generation (text in, text out)."""
+"""CausalTransformerModel: a language model as it is asked, over the engine that runs it."""
 
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
+from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.generating import Generating
-from pygpukit.nn import rope
-from pygpukit.nn.attention.buffers import AttentionBuffers
-from pygpukit.nn.batch import Batch
 from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.config import TransformerConfig
-from pygpukit.nn.embedding import embed
-from pygpukit.nn.kv_cache import KVCache
-from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.norm import Norm
+from pygpukit.nn.transformer import Transformer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,20 +23,8 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.models.spec import ModelSpec
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
+    from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.blocks import Blocks
-
-
-@dataclass
-class Buffers:
-    """What a step over R rows writes: the stream that layers add to, float32 (R, hidden), and what lies between."""
-
-    x: GPUArray
-    attention: AttentionBuffers
-    between: GPUArray
-
-    def first(self, count: int) -> Buffers:
-        """Views of the first rows."""
-        return Buffers(self.x[:count], self.attention.first(count), self.between[:count])
 
 
 def check_room(context: int | None, slots: int) -> None:
@@ -80,72 +62,39 @@ class CausalTransformerModel(Generating):
         context: int | None = None,
         slots: int = 1,
     ) -> None:
-        if config.is_moe:
-            raise InvalidSpecError("mixtures of experts are not there yet", "num_experts")
         check_room(context, slots)
+        positions = None if context is None else operator.index(context)
+        network = Transformer(config, embed_tokens, blocks, final_norm, lm_head, position_embed, positions)
+        self.engine = Engine(network, operator.index(slots), name=name)
         self.config, self.spec, self.name = config, spec, name
-        self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, list(blocks)
+        self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
         self.final_norm, self.tokenizer = final_norm, tokenizer
         self.generation = dict(generation or {})
-        self._head = LinearBF16(embed_tokens if lm_head is None else lm_head)
-        most = config.max_position_embeddings
-        self.context = most if context is None else min(operator.index(context), most)
-        self._slots = operator.index(slots)
-        self._cache: KVCache | None = None
-        self._tables = rope.tables(config, self.context)
-        self._making = threading.Lock()
-        self.lock = threading.RLock()  # held for each step: a model's buffers serve one at a time
 
     @property
     def lm_head(self) -> GPUArray | Blocks:
         """The weight that gives logits; embed_tokens itself where they are tied."""
-        return self._head.weight
+        return self.engine.network.lm_head
 
     @property
     def dtype(self) -> str:
         """The weights' type."""
-        return self.embed_tokens.dtype.name
+        return self.engine.network.dtype
+
+    @property
+    def context(self) -> int:
+        """Positions that a sequence can have."""
+        return self.engine.context
 
     @property
     def cache(self) -> KVCache:
         """Keys and values of all open sequences."""
-        with self._making:
-            if self._cache is None:
-                self._cache = KVCache(self.config, self._slots, self.context, self.dtype, self.name)
-            return self._cache
-
-    def buffers(self, count: int) -> Buffers:
-        """New buffers for steps of up to count rows."""
-        config, dtype = self.config, self.dtype
-        q_dim = config.num_heads * config.head_dim
-        qkv = q_dim + 2 * config.kv_heads * config.head_dim
-        return Buffers(
-            factory.zeros((count, config.hidden_size)),
-            AttentionBuffers.of(count, qkv, q_dim, config.num_heads, dtype),
-            factory.zeros((count, config.ffn_size), dtype),
-        )
-
-    def forward(self, batch: Batch, buffers: Buffers) -> None:
-        """All layers over some rows: buffers.x then holds the last layer's output, the cache their keys and values."""
-        embed(batch, self.embed_tokens, self.position_embed, buffers.x)
-        for block, cache in zip(self.blocks, self.cache.layers, strict=True):
-            block.forward(buffers.x, batch, cache, self._tables, buffers.attention, buffers.between)
-
-    def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, overlaps: bool = False) -> None:
-        """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself.
-
-        bests: of one row, new_bests(), for Sampler.choose(). overlaps: as LinearBF16.project()'s.
-        """
-        self._head.project(x, logits, None, norm=self.final_norm, overlaps=overlaps, bests=bests)
-
-    def new_bests(self) -> GPUArray | None:
-        """Room for what head() finds out about the largest logits of one row; None where it finds out nothing."""
-        return self._head.new_bests()
+        return self.engine.cache
 
     def get_logits(self, hidden: GPUArray) -> GPUArray:
         """The float32 logits (R, vocabulary) of rows (R, hidden) of the last layer's output."""
         logits = factory.empty((hidden.shape[0], self.config.vocab_size), "float32")
-        self.head(hidden if hidden.dtype.name == "float32" else hidden.astype("float32"), logits)
+        self.engine.network.head(hidden if hidden.dtype.name == "float32" else hidden.astype("float32"), logits)
         return logits
 
     def __call__(
@@ -167,28 +116,28 @@ class CausalTransformerModel(Generating):
         if use_cache:
             raise InvalidSpecError("use_cache must be False here; generate() and stream() have a cache", "use_cache")
         ids = [whole(token, "input_ids", "token ids, whole numbers") for token in input_ids]
-        with self.lock:
+        with self.engine.lock:
             return self.engine.hidden(ids), None
 
     def init_decode_graph(self, max_seq_len: int | None = None) -> None:
         """Capture the step of one greedy sequence now, not at its first token. max_seq_len: at most the context."""
         if max_seq_len is not None and max_seq_len > self.context:
             raise InvalidSpecError(f"max_seq_len is {max_seq_len}, the context {self.context}", "max_seq_len")
-        with self.lock:
+        with self.engine.lock:
             self.engine.prepare()
 
     def snapshot_kv_cache(self) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
         """Keys and values of every layer, copied to the host, (slots, key heads, positions, head_dim) each."""
-        with self.lock:
+        with self.engine.lock:
             return [(layer.k.to_numpy(), layer.v.to_numpy()) for layer in self.cache.layers]
 
     def restore_kv_cache(self, snapshot: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]) -> None:
         """Put back what snapshot_kv_cache() gave. Raises InvalidSpecError for another model's."""
         layers = self.cache.layers
-        given = [(k.shape, v.shape) for k, v in snapshot]
-        if given != [(layer.k.shape, layer.v.shape) for layer in layers]:
+        shapes = [(k.shape, v.shape) for k, v in snapshot]
+        if shapes != [(layer.k.shape, layer.v.shape) for layer in layers]:
             raise InvalidSpecError("the snapshot is of a cache of another shape", "snapshot")
-        with self.lock:
+        with self.engine.lock:
             for layer, (k, v) in zip(layers, snapshot, strict=True):
                 native.copy_from_host(layer.k, k)
                 native.copy_from_host(layer.v, v)

@@ -35,7 +35,7 @@ def said(model: CausalTransformerModel, prompt: Any, tokens: list[int], **settin
 
 
 def _choice(token: int) -> Any:
-    from pygpukit.llm.sampling import Choice
+    from pygpukit.llm.engine.sampling import Choice
 
     return Choice(token, -0.5, 1.0, ((token, -0.5), (0xC3, -1.0)))
 
@@ -77,7 +77,7 @@ def test_variables_and_control_tokens_of_a_chat(model: CausalTransformerModel) -
     question = [{"role": "user", "content": "<|a|>"}]
     begin = spelled(model, "<|a|>")[0]
     prompts = [
-        model.stream(question, 1, **settings)._answer.request.prompt
+        model.stream(question, 1, **settings)._answer.sequence.prompt
         for settings in ({}, CALM, {"control_tokens": True, **CALM})
     ]
     assert [prompt.count(begin) for prompt in prompts] == [2, 2, 3]

@@ -60,8 +60,8 @@ def test_a_step_that_is_begun_ahead_changes_no_token(model: CausalTransformerMod
     for turn in range(10):  # the second ends early; what was begun for it is of no use
         for stream, tokens in list(zip(streams, found, strict=True))[: 1 if turn > 3 else 2]:
             tokens += [next(stream).token_id for _ in range(3)]
-            begun = stream._step is not None and stream._step._begun is not None
-            assert begun == (len(tokens) < 30)
+            step = model.engine.step([stream._answer.sequence])
+            assert (step._ahead is not None) == (len(tokens) < 30)
     streams[1].close()
     assert found == [alone[0], alone[1][:12]]
     again = model.stream([*PROMPT, 7], 30)
@@ -92,7 +92,7 @@ def test_bias_and_penalties_change_the_choice(model: CausalTransformerModel) -> 
 def test_logprobs_are_those_of_the_logits(model: CausalTransformerModel) -> None:
     stream = model.stream(PROMPT, 1, top=3)
     token = next(stream)
-    logits = model.engine.step([stream._answer.request]).sampler.logits.to_numpy()[0].astype(np.float64)
+    logits = model.engine.step([stream._answer.sequence]).sampler.logits.to_numpy()[0].astype(np.float64)
     logprobs = logits - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
     best = np.argsort(-logits)[:3]
     assert [one.token_id for one in token.top] == best.tolist()
@@ -334,7 +334,7 @@ def test_an_answer_that_is_collected_with_its_model_gives_its_slot_back(monkeypa
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
     answer = tiny.model("llama", context=16).stream(PROMPT, 4)
     next(answer)
-    cache = answer._model.cache
+    cache = answer._engine.cache
     answer.itself = answer  # type: ignore[attr-defined]
     del answer
     gc.collect()

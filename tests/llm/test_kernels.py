@@ -7,8 +7,8 @@ import pytest
 from llm import tiny
 
 import pygpukit as gp
-from pygpukit.llm.engine import Engine
-from pygpukit.llm.sampling import Choice, Sampling
+from pygpukit.llm.engine.engine import Engine
+from pygpukit.llm.engine.sampling import Choice, Sampling
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import host
@@ -85,15 +85,15 @@ def test_products(
 def run(name: str, dtype: str, prompt: list[int], steps: int, **changes: object) -> np.ndarray:
     """The logits of a small model after a prompt and after each of some greedy tokens"""
     model = tiny.model(name, dtype=dtype, context=600 if len(prompt) > 256 else 64, **changes)
-    engine = Engine(model, 24)
-    request = engine.open(prompt, Sampling())
-    step = engine.step([request])
-    step.load([request])
-    engine.prefill(request, step, 0)
+    engine = Engine(model.engine.network, chunk=24)
+    sequence = engine.open(prompt, Sampling())
+    step = engine.step([sequence])
+    step.load([sequence])
+    engine.prefill(sequence, step, 0)
     found = [step.sampler.logits.to_numpy()]
-    step.choose([request])
+    step.sample([sequence])
     for _ in range(steps):
-        step.run([request])
+        step.run([sequence])
         found.append(step.sampler.logits.to_numpy())
     return np.concatenate(found).astype(np.float64)
 
@@ -167,10 +167,10 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
         buffers = AttentionBuffers.of(count, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
         buffers.qkv[...] = qkv
         if placed:
-            write_kv(layer, rows, cache, model._tables, buffers.qkv)
+            write_kv(layer, rows, cache, model.engine.network.rope_tables, buffers.qkv)
             layer.attend(rows, cache, buffers)
         else:
-            layer.write_and_attend(rows, cache, model._tables, buffers)
+            layer.write_and_attend(rows, cache, model.engine.network.rope_tables, buffers)
         found.append([doubles(x).tobytes() for x in (buffers.out, cache.k, cache.v)])
         assert not buffers.counters.to_numpy().any()
     assert found[0] == found[1] == found[2]
@@ -201,7 +201,7 @@ def test_a_row_has_the_same_bits_by_the_kernel_for_one_and_by_that_for_several(
 def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
     kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pygpukit.llm.sampling import Sampler
+    from pygpukit.llm.engine.sampling import Sampler
     from pygpukit.nn.batch import new_batch
     from pygpukit.nn.linear import layer as linear
 
@@ -232,8 +232,7 @@ def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
 
 def test_a_step_is_five_launches_a_layer_and_three(kernels_on_sim: None) -> None:
     model = tiny.model("llama", context=64)
-    model.engine.prepare()
-    assert model.engine._steps[1, False, 0].capture().launches == 5 * len(model.blocks) + 3
+    assert model.engine.prepare().capture().launches == 5 * len(model.blocks) + 3
 
 
 SETTINGS = [
@@ -254,7 +253,7 @@ SETTINGS = [
 
 
 def chosen(settings: list[Sampling], logits: np.ndarray) -> list[list[Choice]]:
-    from pygpukit.llm.sampling import Sampler
+    from pygpukit.llm.engine.sampling import Sampler
     from pygpukit.nn.batch import new_batch
 
     told = max(0 if s.top is None else max(2, s.top) for s in settings)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from llm import tiny
 
-from pygpukit.llm.engine import Engine
+from pygpukit.llm.engine.engine import Engine
+from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.llm.model import CausalTransformerModel
-from pygpukit.llm.sampling import Sampling
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -24,21 +24,20 @@ def logits_of(
     model: CausalTransformerModel, prompt: list[int], chunk: int, steps: int = 6, eager: bool = False
 ) -> bytes:
     """The logits after a prompt and after each of some greedy tokens."""
-    engine = Engine(model, chunk)
-    model.cache.clear()
-    request = engine.open(prompt, Sampling())
+    engine = Engine(model.engine.network, chunk=chunk)
+    sequence = engine.open(prompt, Sampling())
     try:
-        step = engine.step([request])
-        step.load([request])
-        assert engine.prefill(request, step, 0)
+        step = engine.step([sequence])
+        step.load([sequence])
+        assert engine.prefill(sequence, step, 0)
         found = [step.sampler.logits.to_numpy()]
-        step.choose([request])
+        step.sample([sequence])
         for _ in range(steps):
-            step.run([request], eager)
+            step.run([sequence], eager)
             found.append(step.sampler.logits.to_numpy())
         return np.concatenate(found).tobytes()
     finally:
-        engine.close(request)
+        engine.close(sequence)
 
 
 @pytest.mark.parametrize("name", sorted(tiny.CONFIGS))

@@ -36,7 +36,7 @@ def test_greedy_tokens_are_those_of_transformers(
     smollm2: CausalTransformerModel, golden: dict[str, Any], backend_name: str
 ) -> None:
     stream = smollm2.chat(golden["question"], len(golden["tokens"]), ignore_eos=True, top=2)
-    assert stream._answer.request.prompt == golden["prompt"]
+    assert stream._answer.sequence.prompt == golden["prompt"]
     for ours, theirs, margin in zip(stream, golden["tokens"], golden["margins"], strict=True):
         if margin <= NEAR[backend_name] and ours.token_id != theirs:
             break  # from here on both go on from different tokens

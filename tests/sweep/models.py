@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.llm import sampling
+from pygpukit.llm.engine import sampling
 from pygpukit.nn import embedding
 from pygpukit.nn.attention import decode, kv_write
 from pygpukit.nn.attention.buffers import AttentionBuffers

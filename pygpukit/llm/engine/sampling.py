@@ -123,25 +123,25 @@ class Choice:
 class Sampler:
     """Chooses a token of each of R rows of logits, on the device, with the rows' requests in device memory.
 
-    adjusts: whether any request has penalties or a bias. told: how many of the most probable tokens are found, with
-    logprob and margin of the chosen one; 0 for none of that, which is fastest.
+    adjusts: whether any request has penalties or a bias. top: how many of the most probable tokens are reported,
+    with logprob and margin of the sampled one; 0 for none of that, which is fastest.
     """
 
-    def __init__(self, rows: int, vocab: int, adjusts: bool, told: int) -> None:
-        self._told = told
+    def __init__(self, rows: int, vocab: int, adjusts: bool, top: int) -> None:
+        self._top = top
         self.logits = factory.zeros((rows, vocab))
         self.requests = factory.zeros((rows, REQUEST_BYTES), "uint8")
         # How often the answer has a token, plus 2^30 where the prompt has it; and what is added to its logit.
         self.counts = factory.zeros((rows, vocab), "int32") if adjusts else None
         self.bias = factory.zeros((rows, vocab)) if adjusts else None
         # The tokens of even and of odd positions: a device writes them into the host's memory.
-        self._on_host_too = None if is_sim() else pinned_empty((2, rows), "int32")
-        self._said = factory.zeros((2, rows), "int32") if self._on_host_too is None else _seen(self._on_host_too)
+        self._pinned = None if is_sim() else pinned_empty((2, rows), "int32")
+        self._tokens = factory.zeros((2, rows), "int32") if self._pinned is None else _device_view(self._pinned)
         # logprob and margin, and MAX_TOP + 1 tokens (as int32) with their logprobs
-        self.figures = factory.zeros((rows, 2 + 2 * (MAX_TOP + 1))) if told else None
+        self.figures = factory.zeros((rows, 2 + 2 * (MAX_TOP + 1))) if top else None
 
     def load(self, row: int, sampling: Sampling, prompt: list[int], answer: list[int]) -> None:
-        """Set the request of a row and what it has said so far."""
+        """Set the request of a row and its answer so far."""
         import numpy as np
 
         native.copy_from_host(self.requests[row], np.frombuffer(sampling.packed(), np.uint8))
@@ -167,7 +167,7 @@ class Sampler:
             self._on_device(rows, None if self.counts is not None else bests)
             return
         extra = [x for x in (self.counts, self.bias, self.figures) if x is not None]
-        arrays = [self.logits, self.requests, rows.tokens, rows.positions, self._said, *extra]
+        arrays = [self.logits, self.requests, rows.tokens, rows.positions, self._tokens, *extra]
         native.host_launch("sample", lambda: self._on_host(rows), arrays)
 
     def read(self, rows: Batch, tops: list[int | None]) -> list[Choice]:
@@ -190,27 +190,27 @@ class Sampler:
         ]
 
     @property
-    def says(self) -> bool:
-        """Whether said() is all that there is to read."""
+    def is_plain(self) -> bool:
+        """Whether tokens_at() is all that there is to read."""
         return self.figures is None
 
-    def said(self, positions: list[int]) -> list[Choice]:
+    def tokens_at(self, positions: list[int]) -> list[Choice]:
         """What was chosen for a position of each row, once that is done; kept until the second choice after it."""
-        found = self._said.to_numpy() if self._on_host_too is None else self._on_host_too
-        return [Choice(int(found[position & 1, row])) for row, position in enumerate(positions)]
+        tokens = self._tokens.to_numpy() if self._pinned is None else self._pinned
+        return [Choice(int(tokens[position & 1, row])) for row, position in enumerate(positions)]
 
     def _on_device(self, rows: Batch, bests: GPUArray | None) -> None:
         count, vocab = self.logits.shape
-        found = 0 if bests is None else bests.size
-        call = struct.pack("<q4i", vocab, self.counts is not None, self._told, found, 0)  # sampling.cu: ChooseCall
+        block_bests = 0 if bests is None else bests.size
+        call = struct.pack("<q4i", vocab, self.counts is not None, self._top, block_bests, 0)  # sampling.cu: ChooseCall
         block, state = (_THREADS, 1, 1), (rows.tokens, rows.positions)
         if self.counts is not None and self.bias is not None:
             grid = -(-vocab // _ADJUST_THREADS), count, 1
             changed = self.logits, self.requests, self.counts, self.bias
             kernels.launch(SOURCE.of("pk::adjust"), grid, (_ADJUST_THREADS, 1, 1), *changed, call)
         counts = rows.tokens if self.counts is None else self.counts
-        given = self.logits, self.requests, *state, counts, rows.tokens if bests is None else bests, self._said
-        kernels.launch(SOURCE.of("pk::choose_tokens", overlapping=True), (count, 1, 1), block, *given, call)
+        operands = self.logits, self.requests, *state, counts, rows.tokens if bests is None else bests, self._tokens
+        kernels.launch(SOURCE.of("pk::choose_tokens", overlapping=True), (count, 1, 1), block, *operands, call)
         if self.figures is not None:
             kernels.launch(SOURCE.of("pk::tell"), (count, 1, 1), block, self.logits, rows.tokens, self.figures, call)
 
@@ -231,13 +231,13 @@ class Sampler:
             if self.counts is not None:
                 host.memory(self.counts)[row, token] += 1
             if self.figures is not None:
-                _tell(values, token, self._told, host.memory(self.figures)[row])
+                _report(values, token, self._top, host.memory(self.figures)[row])
             tokens[row] = token
             positions[row] += 1
-            host.memory(self._said)[positions[row] & 1, row] = token
+            host.memory(self._tokens)[positions[row] & 1, row] = token
 
 
-def _seen(memory: np.ndarray[Any, Any]) -> GPUArray:
+def _device_view(memory: np.ndarray[Any, Any]) -> GPUArray:
     """Pinned memory as the device has it."""
     return native.wrap(memory.ctypes.data, memory.nbytes, memory.shape, memory.dtype, memory)
 
@@ -253,17 +253,17 @@ def _adjusted(logits: Any, counts: Any, bias: Any, repetition: float, presence: 
     return result + bias
 
 
-def _tell(logits: Any, token: int, told: int, figures: Any) -> None:
+def _report(logits: Any, token: int, top: int, figures: Any) -> None:
     """Logprob of the token, margin of the two largest logits, and the most probable tokens, ties by index."""
     import numpy as np
 
-    wanted = min(told, logits.size)
-    part = np.argpartition(-logits, wanted - 1)[:wanted]
-    part = np.flatnonzero(logits >= logits[part].min()) if wanted < logits.size else part
-    best = part[np.lexsort((part, -logits[part]))][:wanted]
+    count = min(top, logits.size)
+    part = np.argpartition(-logits, count - 1)[:count]
+    part = np.flatnonzero(logits >= logits[part].min()) if count < logits.size else part
+    best = part[np.lexsort((part, -logits[part]))][:count]
     largest = logits[best[0]]
     total = largest + np.log(np.exp(logits - largest, dtype=np.float32).sum(dtype=np.float64)).astype(np.float32)
     figures[0] = logits[token] - total
-    figures[1] = largest - logits[best[1]] if wanted > 1 else np.inf
-    figures.view(np.int32)[2 : 2 + wanted] = best
-    figures[3 + MAX_TOP : 3 + MAX_TOP + wanted] = logits[best] - total
+    figures[1] = largest - logits[best[1]] if count > 1 else np.inf
+    figures.view(np.int32)[2 : 2 + count] = best
+    figures[3 + MAX_TOP : 3 + MAX_TOP + count] = logits[best] - total

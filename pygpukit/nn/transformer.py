@@ -1,0 +1,102 @@
+"""Transformer: embedding, layers, final norm and logits over a KV cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pygpukit.array import factory
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.nn import rope
+from pygpukit.nn.attention.buffers import AttentionBuffers
+from pygpukit.nn.block import TransformerBlock
+from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.embedding import embed
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.norm import Norm
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.nn.batch import Batch
+    from pygpukit.nn.kv_cache import KVCache
+    from pygpukit.nn.linear.blocks import Blocks
+
+
+@dataclass
+class Buffers:
+    """What a step over R rows writes: the residual stream, float32 (R, hidden), and what lies between its layers."""
+
+    x: GPUArray
+    attention: AttentionBuffers
+    between: GPUArray
+
+    def first(self, count: int) -> Buffers:
+        """Views of the first rows."""
+        return Buffers(self.x[:count], self.attention.first(count), self.between[:count])
+
+
+class Transformer:
+    """A causal transformer on the device; it keeps no sequences, which are an engine's.
+
+    embed_tokens: (vocabulary, hidden). lm_head: the same shape, or None where it is embed_tokens. All weights are of
+    one type, float32, float16 or bfloat16; the residual stream is float32. positions: that a sequence can have.
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        embed_tokens: GPUArray | Blocks,
+        blocks: Sequence[TransformerBlock],
+        final_norm: Norm,
+        lm_head: GPUArray | Blocks | None = None,
+        position_embed: GPUArray | None = None,
+        positions: int | None = None,
+    ) -> None:
+        if config.is_moe:
+            raise InvalidSpecError("mixtures of experts are not there yet", "num_experts")
+        self.config = config
+        self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, list(blocks)
+        self.final_norm = final_norm
+        self.positions = min(positions or config.max_position_embeddings, config.max_position_embeddings)
+        self.rope_tables = rope.tables(config, self.positions)
+        self._head = LinearBF16(embed_tokens if lm_head is None else lm_head)
+
+    @property
+    def lm_head(self) -> GPUArray | Blocks:
+        """The weight that gives logits; embed_tokens itself where they are tied."""
+        return self._head.weight
+
+    @property
+    def dtype(self) -> str:
+        """The weights' type."""
+        return self.embed_tokens.dtype.name
+
+    def buffers(self, count: int) -> Buffers:
+        """New buffers for steps of up to count rows."""
+        config, dtype = self.config, self.dtype
+        q_dim = config.num_heads * config.head_dim
+        qkv = q_dim + 2 * config.kv_heads * config.head_dim
+        return Buffers(
+            factory.zeros((count, config.hidden_size)),
+            AttentionBuffers.of(count, qkv, q_dim, config.num_heads, dtype),
+            factory.zeros((count, config.ffn_size), dtype),
+        )
+
+    def forward(self, batch: Batch, cache: KVCache, buffers: Buffers, layers: int | None = None) -> None:
+        """The batch through the layers, the first of them or all: buffers.x then holds the last one's output, the cache
+        the keys and values."""
+        embed(batch, self.embed_tokens, self.position_embed, buffers.x)
+        for block, layer_cache in list(zip(self.blocks, cache.layers, strict=True))[:layers]:
+            block.forward(buffers.x, batch, layer_cache, self.rope_tables, buffers.attention, buffers.between)
+
+    def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, overlaps: bool = False) -> None:
+        """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself.
+
+        bests: of one row, new_bests(), for Sampler.choose(). overlaps: as LinearBF16.project()'s.
+        """
+        self._head.project(x, logits, None, norm=self.final_norm, overlaps=overlaps, bests=bests)
+
+    def new_bests(self) -> GPUArray | None:
+        """Room for what head() finds out about the largest logits of one row; None where it finds out nothing."""
+        return self._head.new_bests()
