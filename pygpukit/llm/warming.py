@@ -41,13 +41,19 @@ def begin(model: Any, system: str, settings: dict[str, Any], run: Callable[..., 
 
 
 def wait(model: Any, stopped: Callable[[], bool]) -> None:
-    """Wait for what was begun, and say what it does; nothing where nothing was. Ends early when stopped() is true."""
+    """Wait for what was begun, and say what it does. Where nothing was, nothing is from now on: the answer that waits
+    here does it itself, and would be refused its place in the model by what begins behind it. Ends early when stopped()
+    is true."""
     try:
-        mine = _begun.get(model)
+        with _lock:
+            mine = _begun.get(model)
+            if mine is None:
+                mine = _begun[model] = _Warming()
+                mine.ended.set()
     except TypeError:  # what nothing can be kept by
         return
     said = ""
-    while mine is not None and not mine.ended.wait(_POLL_S) and not stopped():
+    while not mine.ended.wait(_POLL_S) and not stopped():
         if mine.doing != said:
             said = mine.doing
             doing.say(said)

@@ -11,7 +11,7 @@ from llm import tiny
 from stub_model import StubModel
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm import terminal
+from pygpukit.llm import terminal, warming
 from pygpukit.llm.conversation import Conversation
 from pygpukit.llm.generation import Figures
 from pygpukit.llm.message import Message
@@ -372,3 +372,26 @@ def test_ctrl_c_stops_the_answer_and_not_the_conversation(monkeypatch: pytest.Mo
     monkeypatch.setattr(Conversation, "wait", wait_for_model)
     terminal.talk(model, ask=ask, out=out)
     assert "[stopped" in out.getvalue() and "three" in out.getvalue()
+
+
+def test_a_model_whose_first_answer_has_begun_is_not_got_ready_beside_it() -> None:
+    """A page shows the chat just after a cell has asked: what gets the model ready would take the answer's place."""
+    entered, go_on = threading.Event(), threading.Event()
+
+    def answer(messages: Any) -> list[str]:
+        entered.set()
+        assert go_on.wait(WAIT_S)
+        return ["fine"]
+
+    model = Small(answer)
+    conversation = Conversation(model)
+    conversation.ask("a")
+    assert entered.wait(WAIT_S)
+    conversation.warm_up()
+    warming.wait(model, lambda: go_on.set() or False)
+    go_on.set()
+    done(conversation)
+    assert [messages[-1]["content"] for messages in model.asked] == ["a"]
+    Conversation(other := Small(lambda messages: ["b"])).warm_up()  # of one that nobody asked, it is
+    warming.wait(other, lambda: False)
+    assert [messages[-1]["content"] for messages in other.asked] == ["Hello"]
