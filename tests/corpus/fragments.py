@@ -209,3 +209,60 @@ CASES += [
         lambda in_, **_: {"out": in_.reshape(3, 256).astype("float64").cumsum(1)},
     ),
 ]  # fmt: skip
+
+
+def _buffered(rng: Rng) -> Values:
+    return {
+        "a": whole(rng, 48, 80), "b": whole(rng, 80, 64), "c": blank((48, 64), "float32"), "inner": 80, "columns": 64,
+    }  # fmt: skip
+
+
+def _gram(rng: Rng) -> Values:
+    return {
+        "x": bfloat16_bits(whole(rng, 64, 48)), "gram": blank((48, 48), "float32"), "rows": 64, "columns": 48,
+    }  # fmt: skip
+
+
+def _gram_reference(x, **_):
+    x = from_bfloat16(x).astype("float64")
+    return {"gram": x.T @ x}
+
+
+def _chain(rng: Rng) -> Values:
+    tiles = {name: whole(rng, 3, 16, 16, most=4) for name in "abc"}
+    return {**tiles, "out": blank((3, 16, 16), "float32")}
+
+
+def _reach(rng: Rng) -> Values:
+    steps = rng.random((128, 128)) < 0.05
+    rows, columns = (np.packbits(bits, axis=1, bitorder="little").view("uint32") for bits in (steps, steps.T.copy()))
+    return {"from": rows, "into": columns, "reached": blank((128, 128), "uint8")}
+
+
+def _reach_reference(**arguments):
+    steps = np.unpackbits(arguments["from"].view("uint8"), axis=1, bitorder="little").astype("int64")
+    return {"reached": ((steps @ steps + steps) > 0).astype("uint8")}
+
+
+def _quantised(rng: Rng) -> Values:
+    return {
+        "x": integers(rng, 0, 256, 24, 48, dtype="uint8"), "weights": integers(rng, 0, 256, 48, 64, dtype="uint8"),
+        "scales": 2.0 ** integers(rng, -9, -3, 64, dtype="float32"), "out": blank((24, 64), "float32"), "inner": 48,
+        "columns": 64, "x_zero": 113, "w_zero": 131,
+    }  # fmt: skip
+
+
+def _quantised_reference(x, weights, scales, x_zero, w_zero, **_):
+    return {"out": ((x.astype("int64") - x_zero) @ (weights.astype("int64") - w_zero)) * scales.astype("float64")}
+
+
+CASES += [
+    Case("wmma_double_buffer", (2, 3), 64, _buffered, _product_reference),
+    Case("wmma_gram", (4, 3), 32, _gram, _gram_reference, bfloat16=("x",)),
+    Case(
+        "wmma_chain", 3, 32, _chain,
+        lambda a, b, c, **_: {"out": a.astype("float64") @ b.astype("float64") @ c.astype("float64")},
+    ),
+    Case("wmma_reach", (16, 16), 32, _reach, _reach_reference),
+    Case("wmma_quantised", (2, 3), 32, _quantised, _quantised_reference),
+]  # fmt: skip
