@@ -11,14 +11,20 @@ from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
 from pygpukit.kernels.needed import Coming
 from pygpukit.llm.model import CausalTransformerModel, check_room
-from pygpukit.llm.models import ModelSpec, biases, check_tensors, prefix_of, read_config, spec_of
+from pygpukit.llm.models import (
+    MODEL_SPECS,
+    Architecture,
+    ModelSpec,
+    architecture_of,
+    biases,
+    check_tensors,
+    prefix_of,
+    read_config,
+)
 from pygpukit.models.tokenizer.ending import generation_of
-from pygpukit.nn.attention.layer import Attention
-from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.loading import TensorLoader
-from pygpukit.nn.mlp import MLP
 from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
@@ -63,11 +69,11 @@ def load(
     coming = Coming(str(model))
     checkpoint = open_checkpoint(model)
     try:
-        made = from_checkpoint(
+        loaded = from_checkpoint(
             checkpoint, dtype=dtype, context=context, slots=slots, name=name, spec=spec, progress=progress
         )
         coming.wait(progress is True)
-        return made
+        return loaded
     finally:
         checkpoint.close()
 
@@ -85,19 +91,19 @@ def from_checkpoint(
     """load() from a checkpoint that is open already; it stays open."""
     title = name or checkpoint.name
     where = f"{title}: config.json"
-    spec = spec or spec_of(checkpoint.config.get("model_type"), checkpoint.names())
-    config = read_config(spec, checkpoint.config, where)
-    check_tensors(spec, config, checkpoint.names(), biases(spec, checkpoint.config, where), title)
+    architecture = architecture_of(checkpoint.config.get("model_type"), checkpoint.names(), spec)
+    config = read_config(architecture, checkpoint.config, where)
+    check_tensors(architecture, config, checkpoint.names(), biases(architecture, checkpoint.config, where), title)
     if dtype is None:
         dtype = "float32" if is_sim() else "bfloat16"
     if context is None and is_sim():
         context = 4096
     tokenizer, problem = _tokenizer(checkpoint)  # before anything is on the device
-    loader = Loader(checkpoint, spec, config, dtype, title, progress)
+    loader = Loader(checkpoint, architecture, config, dtype, title, progress)
     with loader:
-        made = loader.model(tokenizer, context, slots)
-    made.tokenizer_problem = problem
-    return made
+        model = loader.model(tokenizer, context, slots, spec)
+    model.tokenizer_problem = problem
+    return model
 
 
 def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer | None, str]:
@@ -115,45 +121,47 @@ def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer | None, str]:
 
 
 class Loader(TensorLoader):
-    """Reads one checkpoint into the layers that a spec and a configuration say."""
+    """Reads one checkpoint into the layers that its architecture and configuration say."""
 
     def __init__(
         self,
         checkpoint: Checkpoint,
-        spec: ModelSpec,
+        architecture: Architecture,
         config: TransformerConfig,
         dtype: str,
         title: str,
         progress: bool | Told,
     ) -> None:
-        self._spec, self._config = spec, config
-        prefix = prefix_of(spec, checkpoint.names())
+        self.architecture, self.config = architecture, config
         super().__init__(
             checkpoint,
             dtype,
             title,
             progress,
-            prefix=prefix,
-            transposed=spec.weight_transpose,
-            what=spec.name,
+            prefix=prefix_of(architecture, checkpoint.names()),
+            transposed=architecture.transposed,
+            what=architecture.name,
             keeps=True,
         )
 
-    def model(self, tokenizer: Tokenizer | None, context: int | None, slots: int) -> CausalTransformerModel:
+    def model(
+        self, tokenizer: Tokenizer | None, context: int | None, slots: int, spec: ModelSpec | None = None
+    ) -> CausalTransformerModel:
         """The whole model."""
-        spec, config = self._spec, self._config
-        table = config.vocab_size, config.hidden_size
-        positions = config.max_position_embeddings, config.hidden_size
-        embed = self.rows(spec.embed_tokens, "embed_tokens", table)
-        learned = None if spec.position_embed is None else self.table(spec.position_embed, "position_embed", positions)
+        weights, config = self.architecture.weights, self.config
+        width, positions = config.hidden_size, weights.get("position_embed")
+        embed = self.rows(weights["embed_tokens"], "embed_tokens", (config.vocab_size, width))
+        learned = None
+        if positions is not None:
+            learned = self.table(positions, "position_embed", (config.max_position_embeddings, width))
         return CausalTransformerModel(
             config,
             embed,
-            [self.block(number) for number in range(config.num_layers)],
-            self.norm(spec.final_norm, spec.final_norm_bias, "final_norm", config.hidden_size),
-            self.head(),
+            [self.architecture.block(LayerWeights(self, number)) for number in range(config.num_layers)],
+            self.norm(weights["final_norm"], weights.get("final_norm_bias"), "final_norm", width),
+            self._lm_head(),
             learned,
-            spec,
+            spec or MODEL_SPECS[self.architecture.name],
             name=self._title,
             tokenizer=tokenizer,
             generation=generation_of(self._checkpoint, config.vocab_size),
@@ -161,61 +169,68 @@ class Loader(TensorLoader):
             slots=slots,
         )
 
-    def block(self, number: int) -> TransformerBlock:
-        """One layer."""
-        spec, config, place = self._spec, self._config, f"layers.{number:02d}"
-        width, heads = config.hidden_size, config.num_heads * config.head_dim
-        keys = config.kv_heads * config.head_dim
-
-        def named(template: str | None) -> str | None:
-            return None if template is None else template.format(number)
-
-        def norm(weight: str, bias: str | None, label: str, size: int = width) -> Norm:
-            return self.norm(weight.format(number), named(bias), f"{place}/{label}", size)
-
-        def linear(label: str, columns: int, *parts: tuple[str | None, str | None, int]) -> LinearBF16:
-            return self.linear(
-                f"{place}/{label}", columns, [(named(weight), named(bias), rows) for weight, bias, rows in parts]
-            )
-
-        q_norm = None if spec.q_norm is None else norm(spec.q_norm, None, "q_norm", config.head_dim)
-        k_norm = None if spec.k_norm is None else norm(spec.k_norm, None, "k_norm", config.head_dim)
-        if spec.qkv_combined:
-            qkv = linear("qkv", width, (spec.q_proj, spec.q_bias, heads + 2 * keys))
-        else:
-            parts = (
-                (spec.q_proj, spec.q_bias, heads),
-                (spec.k_proj, spec.k_bias, keys),
-                (spec.v_proj, spec.v_bias, keys),
-            )
-            qkv = linear("qkv", width, *parts)
-        out = linear("o", heads, (spec.o_proj, spec.o_bias, width))
-        attention = Attention(qkv, None, None, out, config, q_norm=q_norm, k_norm=k_norm, layer=number)
-        inner = config.ffn_size
-        if spec.gate_proj is not None:
-            gates = (spec.gate_proj, spec.gate_bias, inner), (spec.up_proj, spec.up_bias, inner)
-            down = linear("down", inner, (spec.down_proj, spec.down_bias, width))
-            mlp = MLP(config, gate_proj=linear("gate_up", width, *gates), down_proj=down)
-        else:
-            fc1 = linear("fc1", width, (spec.fc1, spec.fc1_bias, inner))
-            fc2 = linear("fc2", inner, (spec.fc2, spec.fc2_bias, width))
-            mlp = MLP(config, fc1.weight, fc1.bias, fc2.weight, fc2.bias)
-        attn_norm = norm(spec.attn_norm, spec.attn_norm_bias, "attn_norm")
-        return TransformerBlock(attn_norm, attention, norm(spec.mlp_norm, spec.mlp_norm_bias, "mlp_norm"), mlp)
-
     def norm(self, weight: str, bias: str | None, label: str, size: int) -> Norm:
         """A norm of rows of that size."""
-        return self.norm_of(weight, bias, label, size, self._config.norm_type, self._config.norm_eps)
+        return self.norm_of(weight, bias, label, size, self.config.norm_type, self.config.norm_eps)
 
-    def head(self) -> GPUArray | Blocks | None:
+    def _lm_head(self) -> GPUArray | Blocks | None:
         """The weight of the logits; None where it is the embedding's."""
-        tensor = self._spec.lm_head
-        if tensor is None or self._config.tie_word_embeddings:
-            if self.has(tensor) and not self.same(self._spec.embed_tokens, str(tensor)):
+        tensor, embedding = self.architecture.weights.get("lm_head"), self.architecture.weights["embed_tokens"]
+        if tensor is None or self.config.tie_word_embeddings:
+            if self.has(tensor) and not self.same(embedding, str(tensor)):
                 raise InvalidSpecError(
                     f"{self._title}: config.json says that {tensor!r} is the embedding, by tie_word_embeddings, but "
                     "the file has two different ones",
                     "tie_word_embeddings",
                 )
             return None
-        return self.rows(tensor, "lm_head", (self._config.vocab_size, self._config.hidden_size))
+        return self.rows(tensor, "lm_head", (self.config.vocab_size, self.config.hidden_size))
+
+
+class LayerWeights:
+    """The weights of one layer by their role, as layers on the device."""
+
+    def __init__(self, loader: Loader, number: int) -> None:
+        self.config, self.number = loader.config, number
+        self._loader, self._weights = loader, loader.architecture.weights
+        config = self.config
+        q, kv = config.num_heads * config.head_dim, config.kv_heads * config.head_dim
+        width, inner = config.hidden_size, config.ffn_size
+        # (out, in) of every product
+        self._shapes = {
+            "q_proj": (q, width),
+            "k_proj": (kv, width),
+            "v_proj": (kv, width),
+            "qkv_proj": (q + 2 * kv, width),
+            "o_proj": (width, q),
+            "gate_proj": (inner, width),
+            "up_proj": (inner, width),
+            "gate_up_proj": (2 * inner, width),
+            "down_proj": (width, inner),
+            "fc1": (inner, width),
+            "fc2": (width, inner),
+        }
+
+    def linear(self, label: str, *roles: str) -> LinearBF16:
+        """One product of these weights, one below the other, with their biases. label: what its memory is called."""
+        parts = [
+            (self._name(role), self._name(f"{role.removesuffix('_proj')}_bias"), self._shapes[role][0])
+            for role in roles
+        ]
+        return self._loader.linear(f"layers.{self.number:02d}/{label}", self._shapes[roles[0]][1], parts)
+
+    def norm(self, role: str) -> Norm:
+        """A norm of rows."""
+        return self._norm(role, self.config.hidden_size)
+
+    def head_norm(self, role: str) -> Norm:
+        """A norm of each head."""
+        return self._norm(role, self.config.head_dim)
+
+    def _norm(self, role: str, size: int) -> Norm:
+        label = f"layers.{self.number:02d}/{role}"
+        return self._loader.norm(str(self._name(role)), self._name(f"{role}_bias"), label, size)
+
+    def _name(self, role: str) -> str | None:
+        template = self._weights.get(role)
+        return None if template is None else template.format(self.number)

@@ -9,9 +9,9 @@ import numpy as np
 
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import InvalidSpecError, ModelFileError
-from pygpukit.models import gguf_names
 from pygpukit.models.convert import convert
 from pygpukit.models.gguf_config import config_of, ends
+from pygpukit.models.gguf_names import known
 from pygpukit.models.gguf_parts import open_gguf
 
 if TYPE_CHECKING:
@@ -49,18 +49,20 @@ class GGUFCheckpoint:
 
     def shape(self, name: str) -> tuple[int, ...]:
         shape = self._tensors[self._stored[name]].shape
-        return shape[::-1] if gguf_names.is_turned(self._architecture, name) else shape
+        return shape[::-1] if self._gguf_names.is_transposed(name) else shape
 
     def dtype(self, name: str) -> DataType:
         return self._tensors[self._stored[name]].block.dtype
 
     def read(self, name: str, dtype: DataType | None = None) -> Array:
         values = self._gguf.read(self._stored[name])
-        if gguf_names.is_turned(self._architecture, name):
+        if self._gguf_names.is_transposed(name):
             values = values.T
-        heads = gguf_names.heads_paired(self._architecture, name, self.config)
+        heads = self._gguf_names.heads_paired(name, self.config)
         if heads is not None:
             values = _halves(values, heads)
+        if self._gguf_names.norm_offset and name.endswith("norm.weight"):
+            values = values - np.float32(self._gguf_names.norm_offset)
         have = self.dtype(name)
         return np.ascontiguousarray(convert(values, have, dtype or have))
 
@@ -71,9 +73,9 @@ class GGUFCheckpoint:
         tensor = self._tensors[theirs]
         if len(tensor.shape) != 2:
             return None
-        rows, turned = self._gguf.stored(theirs), gguf_names.is_turned(self._architecture, name)
-        heads = gguf_names.heads_paired(self._architecture, name, self.config)
-        return tensor.block.name, rows if heads is None else _halves(rows, heads), turned
+        rows, is_transposed = self._gguf.stored(theirs), self._gguf_names.is_transposed(name)
+        heads = self._gguf_names.heads_paired(name, self.config)
+        return tensor.block.name, rows if heads is None else _halves(rows, heads), is_transposed
 
     def tokenizer(self) -> Tokenizer:
         from pygpukit.models.tokenizer.gguf import from_fields
@@ -87,13 +89,15 @@ class GGUFCheckpoint:
 
     def _names(self) -> dict[str, str]:
         architecture = self._gguf.fields.get("general.architecture")
-        if not isinstance(architecture, str) or architecture not in gguf_names.ARCHITECTURES:
-            known = ", ".join(gguf_names.ARCHITECTURES)
-            raise self._gguf.file.error(f"its architecture is {architecture!r}; what is read is {known}")
-        self._architecture = architecture
+        architectures = known()
+        if not isinstance(architecture, str) or architecture not in architectures:
+            raise self._gguf.file.error(
+                f"its architecture is {architecture!r}; what is read is {', '.join(architectures)}"
+            )
+        self._architecture, self._gguf_names = architecture, architectures[architecture]
         stored = {}
         for theirs in self._tensors:
-            ours = gguf_names.tensor_name(self._architecture, theirs)
+            ours = self._gguf_names.tensor_name(theirs)
             if ours is not None:
                 stored[ours] = theirs
             elif theirs != _ROPE_FACTORS:
@@ -103,11 +107,13 @@ class GGUFCheckpoint:
     def _config(self) -> dict[str, Any]:
         shapes = {name: self.shape(name) for name in self._stored}
         try:
-            config = config_of(self._architecture, self._gguf.fields, shapes, str(self._gguf.file.path))
+            config = config_of(
+                self._architecture, self._gguf_names, self._gguf.fields, shapes, str(self._gguf.file.path)
+            )
         except InvalidSpecError as error:
             raise ModelFileError(str(error), str(self._gguf.file.path)) from None
         for name, shape in shapes.items():
-            heads = gguf_names.heads_paired(self._architecture, name, config)
+            heads = self._gguf_names.heads_paired(name, config)
             if heads is not None and shape[0] % (2 * heads):
                 raise self._gguf.file.error(
                     f"the {shape[0]} rows of {self._stored[name]} are not those of {heads} heads"

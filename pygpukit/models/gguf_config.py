@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pygpukit.models.fields import Fields, FieldTable, check_fields
-from pygpukit.models.gguf_names import ARCHITECTURES
+from pygpukit.models.gguf_names import GGUFNames
 
 _ROPE = "rope.scaling."
 _KEYS = (
@@ -53,67 +53,82 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
 _HARMLESS = frozenset({"rope.scaling.finetuned", "tensor_data_layout"})
 
 
+class Metadata:
+    """The metadata of one architecture, without its name before them, and the shapes of tensors by Hugging Face's
+    names."""
+
+    def __init__(
+        self, architecture: str, fields: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], where: str
+    ) -> None:
+        begin = f"{architecture}."
+        self.architecture, self.shapes, self.all = architecture, shapes, fields
+        self.own = {key.removeprefix(begin): value for key, value in fields.items() if key.startswith(begin)}
+        self.fields = Fields(self.own, f"{where}: {architecture}")
+        self.where = f"{where}: {architecture}"
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """A whole number of 1 or more. Raises InvalidSpecError where it is missing and has no default."""
+        value = self.fields.whole(key)
+        if value is None and default is None:
+            raise self.fields.missing(f"a {self.architecture} model", key)
+        return value or default or 0
+
+    def epsilon(self, key: str) -> float:
+        """A number above 0. Raises InvalidSpecError where it is missing."""
+        value = self.fields.number(key)
+        if value is None:
+            raise self.fields.missing(f"a {self.architecture} model", key)
+        return value
+
+
 def config_of(
-    architecture: str, fields: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], where: str
+    architecture: str,
+    names: GGUFNames,
+    fields: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...]],
+    where: str,
 ) -> dict[str, Any]:
     """config.json as Hugging Face has it. shapes are those of the tensors, by Hugging Face's names.
 
     Raises InvalidSpecError naming a key that is missing, has no sensible value, or would change the arithmetic and is
     not implemented.
     """
-    begin = f"{architecture}."
-    own = {key.removeprefix(begin): value for key, value in fields.items() if key.startswith(begin)}
-    check_fields(own, FieldTable(_READ, _NEUTRAL, _HARMLESS), f"{where}: {architecture}", architecture)
-    given = Fields(own, f"{where}: {architecture}")
-
-    def whole(key: str, default: int | None = None) -> int:
-        value = given.whole(key)
-        if value is None and default is None:
-            raise given.missing(f"a {architecture} model", key)
-        return value or default or 0
-
-    def epsilon(key: str) -> float:
-        value = given.number(key)
-        if value is None:
-            raise given.missing(f"a {architecture} model", key)
-        return value
-
-    width, heads = whole("embedding_length"), whole("attention.head_count")
-    embedding = "wte.weight" if architecture == "gpt2" else "model.embed_tokens.weight"
+    data = Metadata(architecture, fields, shapes, where)
+    neutral = {key: values for key, values in _NEUTRAL.items() if key not in names.read}
+    check_fields(data.own, FieldTable(_READ | names.read, neutral, _HARMLESS), data.where, architecture)
+    width, heads = data.whole("embedding_length"), data.whole("attention.head_count")
+    dim = data.whole("attention.key_length", max(width // heads, 1))
+    embedding = str(names.tensor_name("token_embd.weight"))
     config: dict[str, Any] = {
-        "architectures": [ARCHITECTURES[architecture][2]],
+        "architectures": [names.class_name],
         "model_type": architecture,
-        "vocab_size": shapes[embedding][0] if shapes.get(embedding) else whole("vocab_size"),
+        "vocab_size": shapes[embedding][0] if embedding in shapes else data.whole("vocab_size"),
         "tie_word_embeddings": "lm_head.weight" not in shapes,
         **_tokens(fields),
     }
-    dim = whole("attention.key_length", max(width // heads, 1))
-    _check_heads(given, dim)
-    if architecture == "gpt2":
-        return config | {
-            "n_positions": whole("context_length"),
-            "n_embd": width,
-            "n_layer": whole("block_count"),
-            "n_head": heads,
-            "n_inner": whole("feed_forward_length", 4 * width),
-            "layer_norm_epsilon": epsilon("attention.layer_norm_epsilon"),
-            "activation_function": "gelu_new",
-        }
-    return config | {
+    _check_heads(data.fields, dim)
+    if names.is_llama:
+        config |= _llama(data, width, heads, dim)
+    return config if names.config is None else config | names.config(data)
+
+
+def _llama(data: Metadata, width: int, heads: int, dim: int) -> dict[str, Any]:
+    """The fields of LLaMA and its kin."""
+    return {
         "hidden_size": width,
-        "intermediate_size": whole("feed_forward_length"),
-        "num_hidden_layers": whole("block_count"),
+        "intermediate_size": data.whole("feed_forward_length"),
+        "num_hidden_layers": data.whole("block_count"),
         "num_attention_heads": heads,
-        "num_key_value_heads": whole("attention.head_count_kv", heads),
+        "num_key_value_heads": data.whole("attention.head_count_kv", heads),
         "head_dim": dim,
-        "max_position_embeddings": whole("context_length"),
-        "rms_norm_eps": epsilon("attention.layer_norm_rms_epsilon"),
-        "rope_theta": given.number("rope.freq_base") or 10000.0,
-        "rope_scaling": _rope_scaling(given),
+        "max_position_embeddings": data.whole("context_length"),
+        "rms_norm_eps": data.epsilon("attention.layer_norm_rms_epsilon"),
+        "rope_theta": data.fields.number("rope.freq_base") or 10000.0,
+        "rope_scaling": _rope_scaling(data.fields),
         "hidden_act": "silu",
-        "attention_bias": any(".self_attn." in name and name.endswith(".bias") for name in shapes),
-        "mlp_bias": any(".mlp." in name and name.endswith(".bias") for name in shapes),
-        "sliding_window": given.whole("attention.sliding_window"),
+        "attention_bias": any(".self_attn." in name and name.endswith(".bias") for name in data.shapes),
+        "mlp_bias": any(".mlp." in name and name.endswith(".bias") for name in data.shapes),
+        "sliding_window": data.fields.whole("attention.sliding_window"),
     }
 
 

@@ -1,70 +1,62 @@
-"""What GGUF calls tensors, as Hugging Face calls them."""
+"""What GGUF calls the tensors of an architecture, as Hugging Face calls them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-_LLAMA = {
-    "token_embd": "model.embed_tokens",
-    "output_norm": "model.norm",
-    "output": "lm_head",
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "attn_q_norm": "self_attn.q_norm",
-    "attn_k_norm": "self_attn.k_norm",
-    "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-}
-_GPT2 = {
-    "token_embd": "wte",
-    "position_embd": "wpe",
-    "output_norm": "ln_f",
-    "output": "lm_head",
-    "attn_norm": "ln_1",
-    "attn_qkv": "attn.c_attn",
-    "attn_output": "attn.c_proj",
-    "ffn_norm": "ln_2",
-    "ffn_up": "mlp.c_fc",
-    "ffn_down": "mlp.c_proj",
-}
-# Architecture: the names of its parts, what a layer's names begin with, the class in config.json.
-ARCHITECTURES: dict[str, tuple[dict[str, str], str, str]] = {
-    "llama": (_LLAMA, "model.layers", "LlamaForCausalLM"),
-    "mistral": (_LLAMA, "model.layers", "MistralForCausalLM"),
-    "qwen2": (_LLAMA, "model.layers", "Qwen2ForCausalLM"),
-    "qwen3": (_LLAMA, "model.layers", "Qwen3ForCausalLM"),
-    "gpt2": (_GPT2, "h", "GPT2LMHeadModel"),
-}
+if TYPE_CHECKING:
+    from pygpukit.models.gguf_config import Metadata
+
 _NAME = re.compile(r"(?:blk\.(\d{1,6})\.)?([a-z_0-9]+)\.(weight|bias)")
-_GPT2_TURNED = re.compile(r"\.(c_attn|c_proj|c_fc)\.weight$")
 
 
-def tensor_name(architecture: str, name: str) -> str | None:
-    """Hugging Face's name of a tensor; None where it has none."""
-    parts, layers, _ = ARCHITECTURES[architecture]
-    found = _NAME.fullmatch(name)
-    if not found or found[2] not in parts:
-        return None
-    layer = f"{layers}.{found[1]}." if found[1] is not None else ""
-    return f"{layer}{parts[found[2]]}.{found[3]}"
+@dataclass(frozen=True)
+class GGUFNames:
+    """The names of one architecture, and how its file differs from Hugging Face's.
+
+    parts: Hugging Face's name of each part, without that of its layer, which begins with `layers` and a number.
+    class_name: the class in config.json. paired_heads: rows of q and k are ordered for rope on neighbouring pairs.
+    transposed: parts whose matrix Hugging Face keeps with inputs as rows. norm_offset: what its norms hold above
+    Hugging Face's. config: further fields of config.json from the metadata; is_llama: beside LLaMA's, not in their
+    place. read: further keys of metadata that it reads.
+    """
+
+    parts: Mapping[str, str]
+    class_name: str
+    layers: str = "model.layers"
+    paired_heads: bool = False
+    transposed: frozenset[str] = frozenset()
+    norm_offset: float = 0.0
+    config: Callable[[Metadata], dict[str, Any]] | None = None
+    is_llama: bool = True
+    read: frozenset[str] = frozenset()
+
+    def tensor_name(self, name: str) -> str | None:
+        """Hugging Face's name of a tensor; None where it has none."""
+        match = _NAME.fullmatch(name)
+        if not match or match[2] not in self.parts:
+            return None
+        layer = f"{self.layers}.{match[1]}." if match[1] is not None else ""
+        return f"{layer}{self.parts[match[2]]}.{match[3]}"
+
+    def is_transposed(self, name: str) -> bool:
+        """Whether Hugging Face keeps this matrix (its name) with inputs as rows, where GGUF has outputs as rows."""
+        return name.endswith(".weight") and any(name.endswith(f".{part}.weight") for part in self.transposed)
+
+    def heads_paired(self, name: str, config: Mapping[str, Any]) -> int | None:
+        """How many heads this tensor's rows belong to, where they are ordered for rope on neighbouring pairs."""
+        if not self.paired_heads:
+            return None
+        if ".self_attn.q_proj." in name:
+            return int(config["num_attention_heads"])
+        return int(config["num_key_value_heads"]) if ".self_attn.k_proj." in name else None
 
 
-def is_turned(architecture: str, name: str) -> bool:
-    """Whether Hugging Face keeps this matrix (its name) with inputs as rows, where GGUF has outputs as rows."""
-    return architecture == "gpt2" and _GPT2_TURNED.search(name) is not None
-
-
-def heads_paired(architecture: str, name: str, config: Mapping[str, Any]) -> int | None:
-    """How many heads this tensor's rows belong to, where GGUF orders them for rope on neighbouring pairs; else None."""
-    if architecture not in ("llama", "mistral"):
-        return None
-    if ".self_attn.q_proj." in name:
-        return int(config["num_attention_heads"])
-    return int(config["num_key_value_heads"]) if ".self_attn.k_proj." in name else None
+def known() -> dict[str, GGUFNames]:
+    """The architectures of GGUF files by their names there: asked of the language models, which bring them."""
+    names: dict[str, GGUFNames] = import_module("pygpukit.llm.models").GGUF_NAMES
+    return names

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 from pygpukit.core.errors import InvalidSpecError
 
+# Of the feed-forward layer: gelu by tanh or exact, or gated by SiLU.
+Activation = Literal["gelu", "gelu_erf", "silu"]
+
 
 @dataclass
 class TransformerConfig:
@@ -30,7 +33,7 @@ class TransformerConfig:
     num_experts_per_tok: int = 2
     moe_intermediate_size: int | None = None
     norm_type: Literal["rmsnorm", "layernorm"] = "rmsnorm"
-    activation: Literal["gelu", "gelu_erf", "silu"] = "silu"
+    activation: Activation = "silu"
     use_rope: bool = True
     causal: bool = True
     max_position_embeddings: int = 2048

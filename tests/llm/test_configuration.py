@@ -10,7 +10,7 @@ from llm import reference, tiny
 from llm.tiny_weights import CONFIGS, tensors
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.models import MODEL_SPECS, read_config
+from pygpukit.llm.models import ARCHITECTURES, read_config
 from pygpukit.llm.weights import from_checkpoint
 
 IDS = [5, 17, 3, 88, 41, 7, 61, 20, 9, 33, 12]
@@ -127,7 +127,7 @@ def test_windows_by_layer(kind: str, fields: dict[str, Any], windowed: list[bool
 def test_defaults_are_those_of_the_reference() -> None:
     least = {"vocab_size": 99, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 32}
     least["max_position_embeddings"] = 512
-    found = {name: read_config(MODEL_SPECS[name], least) for name in ("llama", "mistral", "qwen2", "qwen3")}
+    found = {name: read_config(ARCHITECTURES[name], least) for name in ("llama", "mistral", "qwen2", "qwen3")}
     assert [config.kv_heads for config in found.values()] == [32, 8, 32, 32]
     assert [config.head_dim for config in found.values()] == [8, 8, 8, 128]
     assert [config.sliding_window for config in found.values()] == [None, 4096, None, None]

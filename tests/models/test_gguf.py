@@ -325,7 +325,7 @@ def test_divisors_of_any_kind_are_used(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(model_files.gguf(model_files.LLAMA, tensors))
     model = gp.llm.load(tmp_path / "m.gguf", progress=False)
     angles = np.arange(64)[:, None] * 10000.0 ** (-np.arange(0, 8, 2) / 8) / divisors
-    np.testing.assert_allclose(model._tables[0].to_numpy(), np.cos(angles), atol=1e-6)
+    np.testing.assert_allclose(model.engine.network.rope_tables[0].to_numpy(), np.cos(angles), atol=1e-6)
     with pytest.raises(ModelFileError, match="rope_freqs"):
         fields = {**model_files.LLAMA, "llama.rope.scaling.factor": 2.0}
         (tmp_path / "m.gguf").write_bytes(model_files.gguf(fields, tensors))

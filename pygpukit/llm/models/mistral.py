@@ -3,6 +3,13 @@
 from dataclasses import replace
 
 from pygpukit.llm.models.fields import MISTRAL_FIELDS
-from pygpukit.llm.models.llama import LLAMA_SPEC
+from pygpukit.llm.models.llama import GGUF, LLAMA
+from pygpukit.models.gguf_names import GGUFNames
 
-MISTRAL_SPEC = replace(LLAMA_SPEC, name="mistral", hf_model_type="mistral", fields=MISTRAL_FIELDS)
+MISTRAL = replace(
+    LLAMA,
+    name="mistral",
+    fields=MISTRAL_FIELDS,
+    told_by=(),  # its tensors are LLaMA's
+    gguf={"mistral": GGUFNames(GGUF, "MistralForCausalLM", paired_heads=True)},
+)

@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 from pygpukit.llm.models.fields import QWEN2_FIELDS
-from pygpukit.llm.models.llama import LLAMA_SPEC
+from pygpukit.llm.models.llama import GGUF, LLAMA, WEIGHTS
+from pygpukit.models.gguf_names import GGUFNames
 
-QWEN2_SPEC = replace(
-    LLAMA_SPEC,
+QWEN2 = replace(
+    LLAMA,
     name="qwen2",
-    hf_model_type="qwen2",
-    o_bias=None,
+    weights={role: name for role, name in WEIGHTS.items() if role != "o_bias"},
     fields=QWEN2_FIELDS,
+    told_by=("embed_tokens", "q_proj", "q_bias"),
+    gguf={"qwen2": GGUFNames(GGUF, "Qwen2ForCausalLM")},
 )

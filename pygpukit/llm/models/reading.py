@@ -3,87 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.models.rope import rope_of
-from pygpukit.llm.models.spec import ModelSpec
+from pygpukit.llm.models.architecture import Architecture
 from pygpukit.models.fields import Fields, check_fields
-from pygpukit.nn.config import TransformerConfig
-
-Activation = Literal["gelu", "gelu_erf", "silu"]
-
-# What config.json calls them. silu is gated in every architecture here; gelu is the tanh form.
-_GATED: dict[str, Activation] = {"silu": "silu", "swish": "silu"}
-_PLAIN: dict[str, Activation] = {
-    "gelu_new": "gelu",
-    "gelu_pytorch_tanh": "gelu",
-    "gelu_fast": "gelu",
-    "gelu": "gelu_erf",
-    "gelu_python": "gelu_erf",
-}
+from pygpukit.nn.config import Activation, TransformerConfig
 
 
-def read_config(spec: ModelSpec, given: Mapping[str, Any], where: str = "config.json") -> TransformerConfig:
+def read_config(architecture: Architecture, given: Mapping[str, Any], where: str = "config.json") -> TransformerConfig:
     """The configuration of a model from the fields of its config.json. Raises InvalidSpecError naming the field.
 
     A field that would change what the model computes and is not implemented is refused; one that nobody knows is told
     once, by a warning.
     """
-    check_fields(given, spec.fields, where, spec.name)
-    absent = {name: value for name, value in spec.fields.defaults.items() if name not in given}
+    table, name = architecture.fields, architecture.name
+    check_fields(given, table, where, name)
+    absent = {key: value for key, value in table.defaults.items() if key not in given}
     fields = Fields({**given, **absent}, where)
 
     def need(*names: str) -> int:
         value = fields.whole(*names)
         if value is None:
-            raise fields.missing(f"a {spec.name} model", *names)
+            raise fields.missing(f"a {name} model", *names)
         return value
 
     layers = need("num_hidden_layers", "n_layer")
     window, windowed = _windows(fields, layers)
-    theta, scaling = rope_of(fields, spec.default_rope_theta)
-    return TransformerConfig(
-        vocab_size=need("vocab_size"),
-        hidden_size=need("hidden_size", "n_embd"),
-        num_layers=layers,
-        num_heads=need("num_attention_heads", "n_head"),
-        num_kv_heads=fields.whole("num_key_value_heads"),
-        intermediate_size=fields.whole("intermediate_size", "n_inner"),
-        _head_dim=fields.whole("head_dim"),
-        norm_type=spec.norm_type,
-        activation=_activation(spec, fields),
-        use_rope=spec.use_rope,
-        max_position_embeddings=need("max_position_embeddings", "n_positions"),
-        norm_eps=fields.number("rms_norm_eps", "layer_norm_epsilon") or spec.default_norm_eps,
-        rope_theta=theta,
-        tie_word_embeddings=fields.flag("tie_word_embeddings") is True,
-        rope_scaling=scaling,
-        sliding_window=window,
-        windowed=windowed,
-        attention_scale=1.0 if fields.flag("scale_attn_weights") is False else None,
-        scaled_by_layer=fields.flag("scale_attn_by_inverse_layer_idx") is True,
-    )
+    theta, scaling = architecture.rope(fields, architecture.rope_theta)
+    common: dict[str, Any] = {
+        "vocab_size": need("vocab_size"),
+        "hidden_size": need("hidden_size", "n_embd"),
+        "num_layers": layers,
+        "num_heads": need("num_attention_heads", "n_head"),
+        "num_kv_heads": fields.whole("num_key_value_heads"),
+        "intermediate_size": fields.whole("intermediate_size", "n_inner"),
+        "_head_dim": fields.whole("head_dim"),
+        "norm_type": architecture.norm_type,
+        "activation": _activation(architecture, fields),
+        "use_rope": architecture.use_rope,
+        "max_position_embeddings": need("max_position_embeddings", "n_positions"),
+        "norm_eps": fields.number("rms_norm_eps", "layer_norm_epsilon") or architecture.norm_eps,
+        "rope_theta": theta,
+        "tie_word_embeddings": fields.flag("tie_word_embeddings") is True,
+        "rope_scaling": scaling,
+        "sliding_window": window,
+        "windowed": windowed,
+        "attention_scale": 1.0 if fields.flag("scale_attn_weights") is False else None,
+        "scaled_by_layer": fields.flag("scale_attn_by_inverse_layer_idx") is True,
+    }
+    return TransformerConfig(**{**common, **architecture.config(fields)})
 
 
-def biases(spec: ModelSpec, given: Mapping[str, Any], where: str = "config.json") -> tuple[bool | None, bool]:
+def biases(
+    architecture: Architecture, given: Mapping[str, Any], where: str = "config.json"
+) -> tuple[bool | None, bool]:
     """Whether attention and the feed-forward layers have biases, by the configuration; None where it does not say."""
-    fields = Fields(given, where)
-    has_attention = fields.flag("attention_bias") is True if "attention_bias" in spec.fields.read else None
-    return has_attention, "mlp_bias" in spec.fields.read and fields.flag("mlp_bias") is True
+    fields, read = Fields(given, where), architecture.fields.read
+    has_attention = fields.flag("attention_bias") is True if "attention_bias" in read else None
+    return has_attention, "mlp_bias" in read and fields.flag("mlp_bias") is True
 
 
-def _activation(spec: ModelSpec, fields: Fields) -> Activation:
-    names = _GATED if spec.activation == "silu" else _PLAIN
-    key = "hidden_act" if spec.activation == "silu" else "activation_function"
-    found = fields.text(key)
-    if found is None:
-        return spec.activation
-    if found not in names:
+def _activation(architecture: Architecture, fields: Fields) -> Activation:
+    known, key = architecture.activations, architecture.activation_field
+    name = fields.text(key)
+    if name is None:
+        return architecture.activation
+    if name not in known:
         raise InvalidSpecError(
-            f"the activation {found!r} of a {spec.name} model is not there yet; it can be {' or '.join(names)}", key
+            f"the activation {name!r} of a {architecture.name} model is not there yet; it can be {' or '.join(known)}",
+            key,
         )
-    return names[found]
+    return known[name]
 
 
 def _windows(fields: Fields, layers: int) -> tuple[int | None, tuple[bool, ...] | None]:

@@ -1,12 +1,12 @@
-"""ModelSpec: what one architecture calls its tensors and which of the shared layers it is made of."""
+"""ModelSpec: the documented record of an architecture's tensors, made of an Architecture, and back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from pygpukit.llm.models.fields import LLAMA_FIELDS
-from pygpukit.models.fields import FieldTable
+from pygpukit.llm.models.architecture import Architecture
 
 
 @dataclass(frozen=True)
@@ -14,8 +14,6 @@ class ModelSpec:
     """Names of an architecture's tensors, "{}" standing for the number of the layer, and its kinds of layers.
 
     None: it has no such tensor. A bias that is named but not in the file is left out (Qwen2 without biases).
-    ignored: tensors that files may have and the architecture does not use, "{}" as above. fields: what becomes of the
-    fields of config.json.
     """
 
     name: str
@@ -63,5 +61,56 @@ class ModelSpec:
     gate_bias: str | None = None
     up_bias: str | None = None
     down_bias: str | None = None
-    ignored: tuple[str, ...] = ()
-    fields: FieldTable = field(default=LLAMA_FIELDS, compare=False)
+
+
+_NO_TENSORS = {"name", "hf_model_type", "norm_type", "activation"}
+
+
+def spec_from(architecture: Architecture) -> ModelSpec:
+    """The record of an architecture."""
+    weights = architecture.weights
+    names = {role: weights.get(role) for role in ModelSpec.__dataclass_fields__ if role in weights}
+    for kind in ("proj", "bias"):  # one tensor of all three stands in the place of each
+        if f"qkv_{kind}" in weights:
+            names |= {f"{part}_{kind}": weights[f"qkv_{kind}"] for part in "qkv"}
+    for part in ("gate", "up"):
+        names.setdefault(f"{part}_proj", weights.get("gate_up_proj"))
+    required = {name: None for name, one in ModelSpec.__dataclass_fields__.items() if one.type == "str | None"}
+    return ModelSpec(
+        **{**required, **names},  # type: ignore[arg-type]
+        name=architecture.name,
+        hf_model_type=architecture.name,
+        norm_type=architecture.norm_type,
+        activation="gelu" if architecture.activation.startswith("gelu") else "silu",
+        use_rope=architecture.use_rope,
+        use_qk_norm="q_norm" in weights,
+        use_position_embed="position_embed" in weights,
+        qkv_combined="qkv_proj" in weights,
+        weight_transpose=architecture.transposed,
+        default_norm_eps=architecture.norm_eps,
+        default_rope_theta=architecture.rope_theta,
+    )
+
+
+def with_names(base: Architecture, spec: ModelSpec) -> Architecture:
+    """An architecture whose tensors have the names of a record."""
+    weights = {role: name for role, name in vars(spec).items() if isinstance(name, str) and role not in _NO_TENSORS}
+    if spec.qkv_combined:
+        weights = _joint(weights)
+    return replace(
+        base,
+        name=spec.name,
+        weights=weights,
+        norm_type=spec.norm_type,
+        norm_eps=spec.default_norm_eps,
+        rope_theta=spec.default_rope_theta,
+        use_rope=spec.use_rope,
+        transposed=spec.weight_transpose,
+    )
+
+
+def _joint(weights: Mapping[str, str]) -> dict[str, str]:
+    """q's names as those of the joint tensor."""
+    apart = {f"{part}_{kind}" for part in "qkv" for kind in ("proj", "bias")}
+    joint = {f"qkv_{kind}": weights[f"q_{kind}"] for kind in ("proj", "bias") if f"q_{kind}" in weights}
+    return {role: name for role, name in weights.items() if role not in apart} | joint

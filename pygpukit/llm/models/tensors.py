@@ -6,20 +6,27 @@ import re
 from collections.abc import Iterable
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.models.spec import ModelSpec
+from pygpukit.llm.models.architecture import Architecture
 from pygpukit.nn.config import TransformerConfig
 
+_ATTENTION_BIASES = "qkv_bias", "q_bias", "k_bias", "v_bias", "o_bias"
+_MLP_BIASES = "gate_up_bias", "gate_bias", "up_bias", "down_bias"
 _LAYER = re.compile(r"(?:^|(?<=\.))(\d+)(?=\.)")
 
 
-def prefix_of(spec: ModelSpec, names: Iterable[str]) -> str:
+def prefix_of(architecture: Architecture, names: Iterable[str]) -> str:
     """What the names of a file have before those of the architecture."""
-    prefixes = [name.removesuffix(spec.embed_tokens) for name in names if name.endswith(spec.embed_tokens)]
+    embedding = architecture.weights["embed_tokens"]
+    prefixes = [name.removesuffix(embedding) for name in names if name.endswith(embedding)]
     return min(prefixes, key=len, default="")
 
 
 def check_tensors(
-    spec: ModelSpec, config: TransformerConfig, names: Iterable[str], has_biases: tuple[bool | None, bool], title: str
+    architecture: Architecture,
+    config: TransformerConfig,
+    names: Iterable[str],
+    has_biases: tuple[bool | None, bool],
+    title: str,
 ) -> None:
     """Raises InvalidSpecError naming a tensor that the model would not use, or a bias that it should have.
 
@@ -27,41 +34,33 @@ def check_tensors(
     """
     found = list(names)
     attention, feed_forward = (
-        {name for name in templates if name is not None}
-        for templates in (
-            (spec.q_bias, spec.k_bias, spec.v_bias, spec.o_bias),
-            (spec.gate_bias, spec.up_bias, spec.down_bias),
-        )
+        {architecture.weights[role] for role in roles if role in architecture.weights}
+        for roles in (_ATTENTION_BIASES, _MLP_BIASES)
     )
-    used = _templates(spec) - attention - feed_forward
+    used = set(architecture.weights.values()) - attention - feed_forward
     if has_biases[0] is not False:
         used |= attention
     if has_biases[1]:
         used |= feed_forward
-    prefix = prefix_of(spec, found)
+    prefix = prefix_of(architecture, found)
     seen: set[str] = set()
     unused = []
     for name in found:
         template = _template(name.removeprefix(prefix), config.num_layers) if name.startswith(prefix) else None
         if template in used:
             seen.add(str(template))
-        elif template not in spec.ignored:
+        elif template not in architecture.unused:
             unused.append(name)
     if unused:
         more = f" (and {len(unused) - 1} more)" if len(unused) > 1 else ""
         raise InvalidSpecError(
-            f"{title}: a {spec.name} model with this configuration has no use for the tensor {unused[0]!r}{more}, so "
-            "the file is of another model, or its config.json is",
+            f"{title}: a {architecture.name} model with this configuration has no use for the tensor {unused[0]!r}"
+            f"{more}, so the file is of another model, or its config.json is",
             unused[0],
         )
     for has, templates, name in zip(has_biases, (attention, feed_forward), ("attention_bias", "mlp_bias"), strict=True):
         if has and not templates & seen:
             raise InvalidSpecError(f"{title}: {name} is true, but the model has no such tensor", name)
-
-
-def _templates(spec: ModelSpec) -> set[str]:
-    named = (getattr(spec, name) for name in spec.__dataclass_fields__ if name not in _NO_TENSORS)
-    return {value for value in named if isinstance(value, str)}
 
 
 def _template(name: str, layers: int) -> str | None:
@@ -72,6 +71,3 @@ def _template(name: str, layers: int) -> str | None:
     if len(number[1]) > 9 or str(int(number[1])) != number[1] or int(number[1]) >= layers:
         return None
     return f"{name[: number.start()]}{{}}{name[number.end() :]}"
-
-
-_NO_TENSORS = {"name", "hf_model_type", "norm_type", "activation"}
