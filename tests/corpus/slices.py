@@ -7,6 +7,7 @@ REFUSED = {
     "reduce_grid": "GridSync",
     "convolution_1d": "ModuleVariable",
     "device_global": "ModuleVariable",
+    "managed_total": "ModuleVariable",
     "polynomial": "ModuleVariable",
     "reduce_last_block": "ModuleVariable",
 }

@@ -33,7 +33,7 @@ def errors(source: str, *expressions: str, name: str = "In[5]") -> list[tuple[in
         ("__global__ void k(float *o) {\n  extern __shared__\n  float s[];\n  s[0] = missing;\n}", 4, 10, "missing"),
         ("extern __shared__ float s[];  int f() { return missing; }\n" + KERNEL, 1, 48, "missing"),
         ("struct b { int a[3]; };\n__global__ void k(b *o) {\n  *o = __shfl_sync(~0u, o[1], 0);\n}", 3, 19, "8 byte"),
-        ("__device__ float f(float);\n__global__ void k(float *o) {\n  o[0] = f(1);\n}", 3, 0, "reference to `f("),
+        ("__device__ float f(float);\n__global__ void k(float *o) {\n  o[0] = f(1);\n}", 3, 0, "declared and not def"),
         ("__global__ void k(long *o) {\n  atomicAdd(o, 1);\n}", 2, 13, "invalid conversion"),
         ("#include <vector>\n" + KERNEL, 1, 10, "No such file"),
         (KERNEL[:-1] + "\n\n", 3, 0, "expected '}' at end of input"),

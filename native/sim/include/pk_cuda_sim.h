@@ -9,8 +9,7 @@
 #include "pk_sim_check_abi.h"
 #endif
 
-typedef __SIZE_TYPE__ size_t;
-typedef __PTRDIFF_TYPE__ ptrdiff_t;
+#include "pk_sim_std.h"
 
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1

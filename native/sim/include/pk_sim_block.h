@@ -190,7 +190,7 @@ PK_SIM_INLINE void __brkpt() {}
 // ---- time and heap
 namespace pk_sim_library {
 PK_SIM_NOINLINE long long clock64() { return (long long)pk_sim_device->nanoseconds(); }
-PK_SIM_INLINE int clock() { return (int)clock64(); }
+PK_SIM_INLINE clock_t clock() { return (int)clock64(); }
 }  // namespace pk_sim_library
 PK_SIM_NOINLINE unsigned long long __globaltimer() { return pk_sim_device->nanoseconds(); }
 PK_SIM_NOINLINE void *pk_sim_malloc(size_t bytes) { return pk_sim_device->heap(pk_sim_core, nullptr, bytes); }

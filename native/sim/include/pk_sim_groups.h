@@ -3,6 +3,7 @@
 #pragma GCC system_header
 
 #include "cooperative_groups.h"
+#include "pk_sim_copy.h"
 
 namespace cooperative_groups {
 
@@ -68,25 +69,15 @@ PK_SIM_INLINE T reduce(const Group &group, T value, Operation operation, PK_SIM_
 }
 
 // ---- copies: done at once by the calling threads, each a part
-template <class Group>
-PK_SIM_INLINE void pk_sim_copy(const Group &group, void *target, const void *source, size_t bytes) {
-  const size_t rank = group.thread_rank(), size = group.num_threads();
-  size_t words = 0;
-  if (((size_t)target | (size_t)source) % 4 == 0) {
-    words = bytes / 4;
-    for (size_t i = rank; i < words; i += size) ((unsigned *)target)[i] = ((const unsigned *)source)[i];
-  }
-  for (size_t i = words * 4 + rank; i < bytes; i += size) ((char *)target)[i] = ((const char *)source)[i];
-}
 template <class Group, class T, class Bytes>
 PK_SIM_INLINE void memcpy_async(const Group &group, T *target, const T *source, const Bytes &bytes) {
-  pk_sim_copy(group, target, source, (size_t)bytes);
+  pk_sim_copy(target, source, (size_t)bytes, group.thread_rank(), group.num_threads());
 }
 template <class Group, class T, class TargetCount, class SourceCount>
 PK_SIM_INLINE void memcpy_async(const Group &group, T *target, const TargetCount &target_count, const T *source,
                                 const SourceCount &source_count) {
   const size_t a = (size_t)target_count, b = (size_t)source_count;
-  pk_sim_copy(group, target, source, (a < b ? a : b) * sizeof(T));
+  pk_sim_copy(target, source, (a < b ? a : b) * sizeof(T), group.thread_rank(), group.num_threads());
 }
 template <class Group>
 PK_SIM_INLINE void wait(const Group &group, PK_SIM_HERE) {

@@ -325,7 +325,10 @@ class _Request:
         if any(self._includes):
             flags += nvrtc.header_options()
         # Variables by expression too: that keeps those that no kernel uses, and tells the symbols of all.
-        variables = [one.expression for one in scan_variables(self.source, self.options.defines)]
+        # NVRTC keeps a managed one, whose address is no constant to it.
+        known = scan_variables(self.source, self.options.defines)
+        managed = {one.expression: one.symbol for one in known if one.space == "__managed__"}
+        variables = [one.expression for one in known if one.expression not in managed]
         found: list[str] | None = None if read is None else []
         with nvrtc.header_trace(found) as traced:
             status, log, cubin, ptx, symbols, tile_ir = native.nvrtc_compile(
@@ -337,6 +340,7 @@ class _Request:
             raise _error(self.name, log, self.source)
         if status != NvrtcErrorCode.Success:
             raise NvrtcError(f"compiling {self.name} failed: {log.strip() or 'no message'}", status, log)
+        symbols |= managed
         if self._tile:
             cubin, remarks = tile.assemble(tile_ir, self.arch, self.name)
             return Image("nvrtc", self.arch, cubin, "", log + remarks, symbols)

@@ -38,13 +38,26 @@ _OTHER_HEADERS = {
         "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "time.h", "vector_functions.h", "vector_types.h",
         "builtin_types.h", "channel_descriptor.h", "cuda_device_runtime_api.h", "device_atomic_functions.h",
         "device_functions.h", "driver_types.h", "host_defines.h", "math_functions.h", "sm_20_atomic_functions.h",
-        "sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_60_atomic_functions.h",
+        "sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_32_atomic_functions.h", "sm_32_intrinsics.h",
+        "sm_35_atomic_functions.h", "sm_35_intrinsics.h", "sm_60_atomic_functions.h", "sm_61_intrinsics.h",
+        "texture_types.h", "surface_types.h",
+        "library_types.h", "common_functions.h", "device_types.h", "inttypes.h", "cinttypes",
         "crt/host_defines.h", "crt/math_functions.h",
     ),
     "pk_sim_assert.h": ("assert.h", "cassert"),
     "pk_sim_groups.h": (
         "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
     ),
+    "curand_kernel.h": (
+        "curand.h", "curand_globals.h", "curand_lognormal.h", "curand_mrg32k3a.h", "curand_normal.h",
+        "curand_philox4x32_x.h", "curand_poisson.h", "curand_uniform.h",
+    ),
+    "pk_sim_runtime.h": ("cuda.h",),
+    "pk_sim_cuda_atomic.h": ("cuda/atomic", "cuda/std/atomic"),
+    "pk_sim_cuda_barrier.h": (
+        "cuda/barrier", "cuda/latch", "cuda/semaphore", "cuda/std/barrier", "cuda/std/latch", "cuda/std/semaphore",
+    ),
+    "pk_sim_cuda_pipeline.h": ("cuda/pipeline", "cuda_pipeline.h", "cuda_pipeline_primitives.h"),
 }  # fmt: skip
 
 _KEPT_PRECOMPILED = 8  # about 9 MB each; more while they are in use
@@ -98,8 +111,8 @@ def _mend(headers: Path) -> None:
     OSError where that cannot be done, or the folder is gone."""
     files = _header_files()
     damaged = [name for name, text in files.items() if not _holds(headers / name, text)]
-    folders = {name.partition("/")[0] for name in files if "/" in name}
-    for path in [*headers.iterdir(), *(path for name in folders for path in (headers / name).iterdir())]:
+    folders = {parent.as_posix() for name in files for parent in Path(name).parents if parent.name}
+    for path in [path for name in ("", *folders) for path in (headers / name).iterdir()]:
         name = path.relative_to(headers).as_posix()
         if name not in files and name not in folders and name != "precompiled":
             damaged.append(name)
@@ -144,7 +157,7 @@ def _discard(path: Path, replaced: bool) -> None:
 
 def _write(path: Path, text: str, aside: Path) -> None:
     """At once: another process may be reading the file of that name. aside: a folder to make it in."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, made = tempfile.mkstemp(prefix="making-", dir=aside)
     with os.fdopen(descriptor, "wb") as file:
         file.write(text.encode())
@@ -186,7 +199,7 @@ def _forget_old(parent: Path, kept: Path) -> None:
 
 def _fill(target: Path) -> Path:
     for name, text in _header_files().items():
-        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_bytes(text.encode())
     return target
 

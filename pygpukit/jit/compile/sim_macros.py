@@ -17,7 +17,9 @@ _MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\n|[^\n])*", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _OURS = ("pk_sim_", "PK_SIM_", "pk_cuda_")
-_KEPT = ("defined", "asm")  # no macro may have the one name; the other is refused in sources
+# No macro may have these names, but for asm, which is refused in sources.
+_OPERATORS = ("and", "and_eq", "bitand", "bitor", "compl", "not", "not_eq", "or", "or_eq", "xor", "xor_eq")
+_KEPT = frozenset(("defined", "asm", *_OPERATORS))
 _BEGINNING = "#pragma GCC system_header\n"
 
 

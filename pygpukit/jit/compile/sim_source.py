@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pygpukit.jit.compile.sim_specifiers import ordered
 from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines, directive
 from pygpukit.jit.source.signature import KernelSignature, scan, scan_variables
@@ -35,11 +36,21 @@ _ATTRIBUTE = re.compile(r"\b(?:__align__|alignas)\s*\([^()]*\)|\b__attribute__\s
 _ARRAY = re.compile(r"(?P<type>.*?\W)(?P<name>[^\W\d]\w*)\s*(?P<extents>\[\s*\](?:\s*\[[^\[\]]*\])*)\s*", re.DOTALL)
 _REFUSED = (
     (re.compile(r"\b(?:asm|__asm__|__asm)\b"), "inline PTX (asm) cannot run on the simulated device"),
-    (re.compile(r"<<<"), "a kernel cannot launch kernels on the simulated device"),
+    (
+        re.compile(r"<<<"),
+        "a kernel cannot launch kernels (dynamic parallelism), neither on the simulated device nor with NVRTC, which "
+        "links no device runtime; launch the inner kernel from Python, or call a __device__ function in its place",
+    ),
+    (
+        re.compile(r"\b(?:this_multi_grid\s*\(|multi_grid_group\b)"),
+        "a kernel of several devices (multi_grid_group) cannot run: CUDA 13 has none; launch one kernel a device",
+    ),
     (re.compile(r"\b(?:texture|surface)\s*<"), "texture and surface references cannot be simulated"),
     (re.compile(r"\b(?:tex[123]D\w*|surf[123]D\w*)\s*[<(]"), "texture and surface functions cannot be simulated"),
 )
 _BESSEL = frozenset(f"{name}{letter}" for name in ("j0", "j1", "jn", "y0", "y1", "yn") for letter in ("", "f"))
+# Names of the CUDA runtime, or files that may have them.
+_OF_RUNTIME = re.compile(r"\bcuda[A-Z]|^[ \t]*#[ \t]*include[ \t]*[^ \t<]", re.MULTILINE)
 # A declaration of it, or a member: a type, . or -> stands before it.
 _OWN_ASSERT = re.compile(r"(?:(?<!\breturn)(?<!\belse)(?<!\bdo)(?<=\w)[\s*&]+|\.\s*|->\s*|>\s+|::\s*)assert\b")
 # An asm statement without an instruction: a barrier to the compiler.
@@ -55,7 +66,9 @@ _MESSAGE = re.compile(
 )
 _ON_COMMAND = re.compile(r"<command-line>: error: (?P<text>.*)")
 _REQUIRED = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+):\s+required (?:from|by)")
-_UNDEFINED = re.compile(r"(?:(?P<file>.*?):(?P<line>\d+): )?.*?(?P<text>undefined (?:reference to|symbol:) .*)")
+_UNDEFINED = re.compile(
+    r"(?:(?P<file>.*?):(?P<line>\d+): )?.*?undefined (?:reference to|symbol:) [`']?(?P<what>[^'\n]*)"
+)
 _FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler that the user did not give
 
 
@@ -125,6 +138,7 @@ def prepare(
     macros = {**MACROS, **(defines or {})}
     kernels = scan(source, macros)
     plain = without_empty_asm(source)
+    plain = ordered(plain, blank(plain))
     if any(kernel.extern_c for kernel in kernels):
         plain = _without_c_linkage(plain, name)
     text, binds = _rewrite_dynamic_shared(plain, name)
@@ -165,12 +179,14 @@ def _without_c_linkage(source: str, name: str) -> str:
 
 
 def _switches(source: str, variables: Sequence[str]) -> tuple[str, ...]:
-    """Names that nvcc keeps for itself and that this source gives to something of its own."""
+    """Names that nvcc keeps for itself and that this source gives to something of its own, or that it may use."""
     switches = []
     if not _BESSEL.isdisjoint(name.removeprefix("&") for name in variables):
         switches.append("PK_SIM_BESSEL_OF_OWN")
     if "assert" in source and _OWN_ASSERT.search(blank(source)):
         switches.append("PK_SIM_ASSERT_OF_OWN")
+    if _OF_RUNTIME.search(source):
+        switches.append("PK_SIM_RUNTIME")
     return tuple(switches)
 
 
@@ -218,7 +234,11 @@ class _LogReader:
             self._waiting = f"error: {on_command['text']}"
         elif undefined := _UNDEFINED.match(line):
             ours = (undefined["file"] or "").endswith(("/" + self._name, " " + self._name))  # the linker adds a folder
-            self.found.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {undefined['text']}")
+            what = (
+                f"{undefined['what']} is declared and not defined here: units are not linked with each other; put its "
+                "definition into this source, or #include it"
+            )
+            self.found.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {what}")
 
     def _message(self, match: re.Match[str]) -> None:
         text = _FLAG.sub("", match["text"])

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit.compile import bounded, sim_headers
+from pygpukit.jit.compile import bounded, sim_headers, sim_lenient
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.room import check_room, full_disk_told
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
@@ -147,6 +147,8 @@ def compile(
         ]  # fmt: skip
         aim = until or ["-S" if check == "count" else "-c", "-o", str(halfway)]
         status, _, log, exceeded = _run([*inputs, "-shared", *listing, *aim])
+        if status and sim_lenient.only_lenient(log):
+            status, _, log, exceeded = _run([*inputs, sim_lenient.FLAG, "-shared", *listing, *aim])
         if not until and status == 0:
             if check == "count":
                 halfway.write_text(with_counters(halfway.read_text()))

@@ -36,7 +36,7 @@ class GlobalVariable:
 
     @property
     def space(self) -> str:
-        """ "__device__" or "__constant__"."""
+        """ "__device__", "__constant__" or "__managed__"."""
         return self._variable.space
 
     @property

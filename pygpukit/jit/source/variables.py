@@ -39,6 +39,12 @@ class Variable:
         """The name expression by which a compiler tells the variable's symbol."""
         return f"&{self.name}"
 
+    @property
+    def symbol(self) -> str:
+        """Its name in an image, mangled where it stands in a namespace."""
+        scoped = "".join(f"{len(part)}{part}" for part in self.name.split("::"))
+        return f"_ZN{scoped}E" if "::" in self.name else self.name
+
     def layout(self, nbytes: int) -> tuple[str, tuple[int, ...]]:
         """(dtype, shape) of the `nbytes` that it has in an image: uint8 and one axis where the type is not known, one
         axis of elements where the extents are not."""
@@ -61,7 +67,7 @@ def read_variables(
     """The variables that one declaration makes; [] for one that only declares, or that makes no object in memory."""
     if not _NO_OBJECT.isdisjoint(words):
         return []
-    space = "__constant__" if "__constant__" in words else "__device__"
+    space = next((one for one in ("__constant__", "__managed__") if one in words), "__device__")
     found = []
     base: list[str] = []
     for at, declarator in enumerate(_declarators(words)):
