@@ -72,6 +72,8 @@ class LLMToTTSPipeline:
         *,
         contexts: Contexts | None = None,
     ) -> None:
+        check_part("llm_model", llm_model, "chat")
+        check_part("tts_model", tts_model, "stream")
         self.llm_model, self.tts_model, self.voice, self.speed = llm_model, tts_model, voice, speed
         self.llm_tokenizer = tokenizer_of(llm_model, llm_tokenizer)
         self._stages = Stages(contexts)
@@ -145,6 +147,14 @@ class LLMToTTSPipeline:
             callback.on_error(error)
             raise
         return self.stats
+
+
+def check_part(name: str, part: Any, does: str) -> None:
+    """Raises InvalidSpecError where a model cannot do what its place in a pipeline asks for."""
+    if not callable(getattr(part, does, None)):
+        raise InvalidSpecError(
+            f"{name} is a {type(part).__name__}, which has no {does}(); give a model that has it", name
+        )
 
 
 def tokenizer_of(llm: Any, given: Any) -> Any:

@@ -16,7 +16,7 @@ from pygpukit.asr.silero import SileroVAD
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.extras import require
 from pygpukit.pipeline.answer import Answer, Voice
-from pygpukit.pipeline.speech import tokenizer_of
+from pygpukit.pipeline.speech import check_part, tokenizer_of
 from pygpukit.pipeline.stages import Clock, Contexts, Stages, StageTime
 from pygpukit.pipeline.taking import Turn, figures, messages
 from pygpukit.pipeline.turns import ConversationTurn, PipelineState, PipelineStats, VoicePipelineCallback
@@ -56,6 +56,12 @@ class VoicePipeline:
         clock: Clock = time.monotonic,
         **settings: Any,
     ) -> None:
+        for name, part, does in (
+            ("whisper_model", whisper_model, "transcribe"),
+            ("llm_model", llm_model, "chat"),
+            ("tts_model", tts_model, "stream"),
+        ):
+            check_part(name, part, does)
         self.whisper, self.llm, self.tts = whisper_model, llm_model, tts_model
         self.tokenizer = tokenizer_of(llm_model, llm_tokenizer)
         self.system_prompt, self.voice, self.speed = system_prompt, voice, speed

@@ -106,6 +106,13 @@ def test_columns_are_the_same_whatever_blocks_come(monkeypatch: pytest.MonkeyPat
     assert found[0].argmax(axis=1)[5] > found[0].argmax(axis=1)[-5]  # it rises
 
 
+def test_a_spectrogram_refuses_a_sound_of_another_rate() -> None:
+    moving = SpectrogramWidget(sample_rate=RATE)
+    with pytest.raises(InvalidSpecError, match=r"push: the sound has 8000 Hz, the \w+ 16000; resample"):
+        moving.push(gp.ops.audio.from_pcm(noise(8000), 8000))
+    assert moving.columns == 0
+
+
 def test_a_full_scale_tone_is_the_top_of_the_scale() -> None:
     moving = SpectrogramWidget(sample_rate=RATE)
     moving.push(np.sin(2 * np.pi * 1000 * np.arange(RATE) / RATE).astype(np.float32))  # amid a bin of the transform

@@ -229,3 +229,16 @@ def test_stages_have_the_contexts_that_were_given() -> None:
         pipeline(contexts={"listen": None})
     with pytest.raises(gp.InvalidSpecError, match="not the model's own"):
         pipeline(llm_tokenizer=object())
+
+
+def test_a_model_in_the_place_of_another_is_refused_by_name() -> None:
+    whisper, llm, kokoro = Whisper("a"), chat(), Kokoro()
+    for parts, words in (
+        ((llm, llm, kokoro), r"whisper_model is a \w+, which has no transcribe\(\)"),
+        ((whisper, kokoro, kokoro), r"llm_model is a Kokoro, which has no chat\(\)"),
+        ((whisper, llm, None), r"tts_model is a NoneType, which has no stream\(\)"),
+    ):
+        with pytest.raises(gp.InvalidSpecError, match=words):
+            VoicePipeline(*parts)
+    with pytest.raises(gp.InvalidSpecError, match="llm_model is a Kokoro"):
+        gp.pipeline.LLMToTTSPipeline(kokoro, kokoro)

@@ -52,8 +52,14 @@ class SpectrogramWidget(Widget):
             source.on_block(self.push)
 
     def push(self, samples: AudioBuffer | GPUArray | Any) -> None:
-        """Show a block of samples next, what from_pcm() takes; channels are mixed. Raises as from_pcm()."""
+        """Show a block of samples next, what from_pcm() takes; channels are mixed. Raises as from_pcm(), and
+        InvalidSpecError for a sound of another rate."""
         sound = samples if isinstance(samples, AudioBuffer) else from_pcm(samples, self.sample_rate)
+        if sound.sample_rate != self.sample_rate:
+            raise InvalidSpecError(
+                f"push: the sound has {sound.sample_rate} Hz, the spectrogram {self.sample_rate}; resample() it",
+                "samples",
+            )
         block = np.nan_to_num(sound.to_mono().to_numpy().ravel(), posinf=0.0, neginf=0.0)
         with self._lock:
             whole = np.concatenate([self._left, block])
