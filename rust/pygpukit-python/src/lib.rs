@@ -1,8 +1,8 @@
 //! The extension module `pygpukit._core`: thin Python bindings of the core, with the C++ layer as its submodule `native`.
 
 mod abi;
-mod admission;
 mod cache;
+mod compat;
 mod contexts;
 mod default_pools;
 mod entered;
@@ -17,7 +17,6 @@ mod partition;
 mod partition_values;
 mod pinned;
 mod pool_speed;
-mod qos;
 mod scheduler;
 mod scheduler_figures;
 mod scheduling_speed;
@@ -29,12 +28,9 @@ mod task_conditions;
 mod task_events;
 mod task_record;
 mod task_start;
-mod tasks;
 mod telemetry;
 mod text;
 mod transfer;
-mod transfer_values;
-mod transfer_view;
 mod units;
 
 use pyo3::prelude::*;
@@ -78,21 +74,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(telemetry::name, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::counters, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::telemetry_frame, module)?)?;
-    module.add("SLICE_REASONS", slicing::reasons())?;
-    module.add_class::<slicing::KernelSlice>()?;
-    module.add_class::<slicing::SliceConfig>()?;
-    module.add_class::<slicing::SliceInfo>()?;
-    module.add_class::<slicing::SliceScheduler>()?;
-    module.add_class::<slicing::SliceStats>()?;
-    module.add_function(wrap_pyfunction!(slicing::slice_ptx, module)?)?;
-    module.add_function(wrap_pyfunction!(slicing::slice_plan, module)?)?;
+    slicing::add(module)?;
     partition::add(module)?;
-    qos::add(module)?;
-    admission::add(module)?;
-    tasks::add(module)?;
     pinned::add(module)?;
     transfer::add(module)?;
-    transfer_values::add(module)?;
-    transfer_view::add(module)?;
+    compat::add(module)?;
     native::add_native(module)
 }

@@ -6,12 +6,12 @@ use pygpukit_core::transfer::{Direction, Info, Request, Settings, State};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::transfer_values::{stream_number, TransferOp, TransferStats};
 use crate::default_pools::pool_error;
 use crate::errors::deprecated;
 use crate::errors::raise_with;
 use crate::text::Text;
 use crate::transfer::{direction_of, Runner};
-use crate::transfer_values::{stream_number, TransferOp, TransferStats};
 use crate::{abi, held, pinned};
 
 /// Copies by bare addresses, on streams of its own, at most `max_concurrent` in progress at a time.

@@ -7,7 +7,7 @@ use pygpukit_core::clock::{Clock, MonotonicClock};
 use pygpukit_core::scheduler as core;
 use pyo3::prelude::*;
 
-use crate::admission::{AdmissionDecision, AdmissionStats};
+use super::admission::{AdmissionDecision, AdmissionStats};
 use crate::errors::raise_with;
 use crate::errors::spec_error;
 use crate::text::{OwnText, TaskId};
