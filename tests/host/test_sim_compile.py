@@ -37,7 +37,7 @@ def errors(source: str, *expressions: str, name: str = "In[5]") -> list[tuple[in
         ("__global__ void k(long *o) {\n  atomicAdd(o, 1);\n}", 2, 13, "invalid conversion"),
         ("#include <vector>\n" + KERNEL, 1, 10, "No such file"),
         (KERNEL[:-1] + "\n\n", 3, 0, "expected '}' at end of input"),
-        ("// asm(1)\n__global__ void k(int *o) {\n  asm volatile(\"bar.sync 0;\");\n}", 3, 3, "inline PTX"),
+        ("// asm(1)\n__global__ void k(int *o) {\n  asm volatile(\"tcgen05.alloc;\");\n}", 3, 17, "inline PTX"),
         ("__global__ void p() {\n  k<<<1, 1>>>();\n}", 2, 4, "launch kernels"),
         ("#define S \"<<<\"\ntexture<float, 1> t;\n" + KERNEL, 2, 1, "texture"),
     ],

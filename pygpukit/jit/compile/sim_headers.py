@@ -97,6 +97,14 @@ def digest() -> str:
 
 
 @cache
+def names() -> frozenset[str]:
+    """What a source may include that stands in for CUDA's headers, or is the simulator's own."""
+    from pygpukit.jit.compile import headers
+
+    return frozenset(_header_files()) - frozenset(headers.own())
+
+
+@cache
 def _folder(process: int, root: Path) -> Path:
     try:
         return _shared(root / "simulator")

@@ -35,7 +35,6 @@ _SCOPES = re.compile(
 _ATTRIBUTE = re.compile(r"\b(?:__align__|alignas)\s*\([^()]*\)|\b__attribute__\s*\(\(.*?\)\)", re.DOTALL)
 _ARRAY = re.compile(r"(?P<type>.*?\W)(?P<name>[^\W\d]\w*)\s*(?P<extents>\[\s*\](?:\s*\[[^\[\]]*\])*)\s*", re.DOTALL)
 _REFUSED = (
-    (re.compile(r"\b(?:asm|__asm__|__asm)\b"), "inline PTX (asm) cannot run on the simulated device"),
     (
         re.compile(r"<<<"),
         "a kernel cannot launch kernels (dynamic parallelism), neither on the simulated device nor with NVRTC, which "
@@ -112,7 +111,7 @@ def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -
 
     What stands in branches that the preprocessor leaves out, as under #ifndef PYGPUKIT_SIM, does not count.
     """
-    code = blank(without_empty_asm(source))
+    code = blank(source)
     lines = Lines(source, name)
     found = []
     for pattern, text in _REFUSED:
@@ -129,16 +128,15 @@ def prepare(
     name: str,
     defines: Mapping[str, str] | None = None,
     name_expressions: Sequence[str] = (),
-    checked: bool = False,
+    shown: str | None = None,
 ) -> Prepared:
     """The text to compile: the source under its own name, and the table of its kernels and name expressions.
 
-    A checked image also holds the source, by which the checker names arrays.
+    shown: the source as the user has it, for a checked image, which names arrays by it.
     """
     macros = {**MACROS, **(defines or {})}
     kernels = scan(source, macros)
-    plain = without_empty_asm(source)
-    plain = ordered(plain, blank(plain))
+    plain = ordered(source, blank(source))
     if any(kernel.extern_c for kernel in kernels):
         plain = _without_c_linkage(plain, name)
     text, binds = _rewrite_dynamic_shared(plain, name)
@@ -157,7 +155,7 @@ def prepare(
         _escaping(variables),
         "static void pk_sim_bind_dynamic() {" + "".join(binds) + "}",
         ", ".join([f"PK_SIM_IMAGE({len(table)}", *(f"&pk_sim_kernel_{index}" for index in range(len(table)))]) + ")",
-        *([f"PK_SIM_CHECKED_IMAGE({_quoted(source)}, {_quoted(name)})"] if checked else []),
+        *([f"PK_SIM_CHECKED_IMAGE({_quoted(shown)}, {_quoted(name)})"] if shown is not None else []),
         "",
     ]
     origins = Lines(source, name)
@@ -173,7 +171,7 @@ def _without_c_linkage(source: str, name: str) -> str:
     for match in re.finditer(r"\bextern\b", blank(source)):
         if language := re.compile(r'extern\s*"C"').match(source, match.start()):
             end = language.end()
-            pieces += [source[done : end - 1], '++"', _back_to(source, end - 3, end, name)]
+            pieces += [source[done : end - 1], '++"', back_to(source, end - 3, end, name)]
             done = end
     return "".join(pieces) + source[done:]
 
@@ -329,7 +327,7 @@ def _rewrite_dynamic_shared(source: str, name: str) -> tuple[str, list[str]]:
             if None not in scopes:
                 qualified = "::".join([scope for scope in scopes if scope] + [variable])
                 binds.append(f" {qualified} = pk_sim_dynamic<{kind}>({_quoted(variable)});")
-            pieces += [source[done : match.start()], text, _back_to(source, match.start(), match.end(), name)]
+            pieces += [source[done : match.start()], text, back_to(source, match.start(), match.end(), name)]
             done = match.end()
     return "".join(pieces) + source[done:], binds
 
@@ -348,11 +346,11 @@ def _dynamic(declaration: str, in_function: bool) -> tuple[str, str, str] | None
     return f"PK_SIM_STATE pk_sim_pointer<{kind}> {match['name']};", match["name"], kind
 
 
-def _back_to(source: str, start: int, end: int, name: str) -> str:
+def back_to(source: str, start: int, end: int, name: str) -> str:
     """What puts the text after a replaced declaration back at its line and column; "" when none follows on the line."""
     line_end = source.find("\n", end)
     rest = source[end : line_end if line_end >= 0 else len(source)]
-    if not rest.strip() and "\n" not in source[start:end]:
+    if not rest.strip(" \t\r;}") and "\n" not in source[start:end]:
         return ""
     line, column = _place(source, end)
     file, told = Lines(source, name).origin(line)

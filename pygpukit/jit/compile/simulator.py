@@ -23,6 +23,7 @@ from pygpukit.jit.compile.room import check_room, full_disk_told
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
 from pygpukit.jit.compile.sim_initialisers import complaint, initialisers
 from pygpukit.jit.compile.sim_source import MACROS, blank, prepare, readable_log, refusals
+from pygpukit.jit.ptx.source import Source, with_ptx
 from pygpukit.jit.source.lines import Lines
 from pygpukit.jit.source.signature import scan_variables
 
@@ -122,16 +123,20 @@ def compile(
     is free while the compiler runs; Ctrl-C ends it.
     """
     macros = {key: value or "1" for key, _, value in (define.partition("=") for define in defines)}
+    command = find_compiler()
+    translated = _with_ptx(source, name, options, macros, read)
+    given, source = source, translated.text
+    if translated.expanded:  # with what the command line says
+        options, defines = _without_macros(options), ()
     if refused := refusals(source, name, macros):
         raise compile_error(name, refused, source)
-    prepared = prepare(source, name, macros, name_expressions, checked=bool(check))
-    command = find_compiler()
+    prepared = prepare(source, name, macros, name_expressions, given if check else None)
     headers = sim_headers.folder()
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         text.write_text(prepared.text, encoding="utf-8")
         macros_file = Path(folder) / "macros.h"
-        macros_file.write_text(_macro_lines(options, defines, prepared.switches), encoding="utf-8")
+        macros_file.write_text(_macro_lines(options, defines, prepared.switches, translated.headers), encoding="utf-8")
         listed = Path(folder) / "kernel.d"
         listing = ["-MD", "-MF", str(listed), *_listing_flags(command)] if read is not None else []
         # A linker that is told of sanitizers adds their own libraries, with zig whatever else it is told.
@@ -174,9 +179,23 @@ def compile(
         return SimImage(content, "", prepared.names)
 
 
-def preprocess(text: Path, options: Sequence[str], defines: Mapping[str, str]) -> str | None:
+def _with_ptx(
+    source: str, name: str, options: Sequence[str], macros: Mapping[str, str], read: list[str] | None
+) -> Source:
+    """The source with its asm statements as C++. The files that the preprocessor read for them are appended to
+    `read`."""
+    _, own = _translate(options)
+    places = [Path(option.removeprefix("-I")) for option in own if option.startswith("-I") and option != "-I"]
+    places += [Path(own[at + 1]) for at, option in enumerate(own) if option == "-I"]
+    return with_ptx(source, name, options, macros, [Path.cwd(), *places], read)
+
+
+def preprocess(
+    text: Path, options: Sequence[str], defines: Mapping[str, str], read: list[str] | None = None
+) -> str | None:
     """A source file as the host compiler's preprocessor leaves it, with CUDA's own words as they are. None where it
-    finds a fault. Raises CompilerNotFound, and ValueError as compile() does."""
+    finds a fault. The files that it read are appended to `read`. Raises CompilerNotFound, and ValueError as compile()
+    does."""
     _, own = _translate(options)
     given = [f"-D{name}={value}" for name, value in defines.items()]
     undefined = [option for option in options if option.startswith("-U")]
@@ -185,7 +204,10 @@ def preprocess(text: Path, options: Sequence[str], defines: Mapping[str, str]) -
         *find_compiler(), "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-w", *predefined, *undefined, *given, *own,
         "-iquote", str(Path.cwd()), "-I", str(sim_headers.folder()), str(text),
     ]  # fmt: skip
-    status, out, _, exceeded = _run(command)
+    listed = text.with_suffix(".d")
+    status, out, _, exceeded = _run([*command, *(["-MD", "-MF", str(listed)] if read is not None else [])])
+    if read is not None and not status:
+        read += _dependencies(listed.read_text())
     return None if status or exceeded else out
 
 
@@ -220,7 +242,9 @@ def _translate(options: Sequence[str]) -> tuple[list[str], list[str]]:
     return flags, own
 
 
-def _macro_lines(options: Sequence[str], defines: Sequence[str], switches: Sequence[str]) -> str:
+def _macro_lines(
+    options: Sequence[str], defines: Sequence[str], switches: Sequence[str], headers: Sequence[str]
+) -> str:
     """The macros of the command line, in its order, as text: our own headers are read before them."""
     lines = []
     for option in [*options, *(f"-D{define}" for define in defines)]:
@@ -230,7 +254,7 @@ def _macro_lines(options: Sequence[str], defines: Sequence[str], switches: Seque
         value = match["value"].partition("\n")[0] if given else "1"
         removed = match["short"] == "U" or match["long"] == "undefine"
         lines.append(f"#undef {match['name']}" if removed else f"#define {match['name']} {value}")
-    ours = [f"#define {switch}" for switch in switches]
+    ours = [*(f"#include <{header}>" for header in headers), *(f"#define {switch}" for switch in switches)]
     return "\n".join([*ours, '#line 1 "<command-line>"', *lines, f"#include <{sim_headers.END}>", ""])
 
 
@@ -245,6 +269,15 @@ def _refused_functions(functions: Sequence[str], name: str, source: str) -> str:
         text = f"{file}:{told}: error: {function}() is no function of a device: a kernel cannot call it"
         found.append((line, text))
     return "\n".join(text for _, text in sorted(found))
+
+
+def _without_macros(options: Sequence[str]) -> list[str]:
+    """The options that say nothing to the preprocessor."""
+    return [
+        option
+        for option in options
+        if not _MACRO.match(option) and not option.startswith(("--pre-include", "-include"))
+    ]
 
 
 def _check_flags(check: bool | str, command: Sequence[str], step_limit: int) -> list[str]:

@@ -1,0 +1,11 @@
+"""What cannot be translated, and where."""
+
+from __future__ import annotations
+
+
+class PtxFault(Exception):
+    """text: what is wrong, as a compiler would say it. offset: where, in the text that was being read."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        super().__init__(text)
+        self.text, self.offset = text, offset

@@ -1,0 +1,126 @@
+"""One instruction while its C++ is written: modifiers taken one by one, operands read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pygpukit.jit.ptx.block import Block
+from pygpukit.jit.ptx.fault import PtxFault
+from pygpukit.jit.ptx.parser import Instruction, Term, Vector
+from pygpukit.jit.ptx.types import TYPES, Type
+
+Writer = Callable[["Operation"], None]
+_Writer = TypeVar("_Writer", bound=Writer)
+WRITERS: dict[str, Writer] = {}  # by the opcode's first word
+
+
+def instruction(*names: str) -> Callable[[_Writer], _Writer]:
+    """Says that a function writes the C++ of these instructions."""
+
+    def known(writer: _Writer) -> _Writer:
+        WRITERS.update(dict.fromkeys(names, writer))
+        return writer
+
+    return known
+
+
+class Operation:
+    """name: the opcode's first word. Modifiers are taken in the order in which PTX has them."""
+
+    def __init__(self, block: Block, given: Instruction) -> None:
+        self.block, self.given = block, given
+        self.name, *self._modifiers = given.opcode.split(".")
+
+    def fault(self, text: str, at: int | None = None) -> PtxFault:
+        return PtxFault(f"{self.given.opcode}: {text}", self.given.at if at is None else at)
+
+    def unknown(self) -> PtxFault:
+        return PtxFault(f"the instruction {self.given.opcode} cannot run on the simulated device", self.given.at)
+
+    @property
+    def at(self) -> int:
+        return self.given.at
+
+    # ---- modifiers
+
+    def peek(self) -> str:
+        return self._modifiers[0] if self._modifiers else ""
+
+    def flag(self, *names: str) -> bool:
+        """Takes the modifier if it comes next, under any of its names."""
+        if self.peek() not in names:
+            return False
+        self._modifiers.pop(0)
+        return True
+
+    def one_of(self, *names: str, default: str | None = None) -> str:
+        """Takes the next modifier, one of these; default: what it is where none of them comes."""
+        if self.peek() in names:
+            return self._modifiers.pop(0)
+        if default is None:
+            raise self.unknown()
+        return default
+
+    def type(self, allowed: str = "") -> Type:
+        """Takes a type. allowed: the names that are, none for every one."""
+        name = self.peek()
+        if name not in TYPES or (allowed and name not in allowed.split()):
+            raise self.unknown()
+        self._modifiers.pop(0)
+        return TYPES[name]
+
+    def no_more(self, operands: int | tuple[int, int]) -> None:
+        """That no modifier is left, and how many operands there are."""
+        if self._modifiers:
+            raise self.unknown()
+        least, most = (operands, operands) if isinstance(operands, int) else operands
+        if not least <= self.count <= most:
+            told = str(least) if least == most else f"{least} to {most}"
+            raise self.fault(f"takes {told} operands, {self.count} are given")
+
+    # ---- operands
+
+    @property
+    def count(self) -> int:
+        return len(self.given.operands)
+
+    def operand(self, index: int) -> Term:
+        return self.given.operands[index]
+
+    def read(self, index: int, kind: Type, wider: bool = False) -> str:
+        return self._told(lambda: self.block.read(self.operand(index), kind, wider))
+
+    def write(self, index: int, kind: Type, value: str, wider: bool = False) -> None:
+        self._told(lambda: self.block.write(self.operand(index), kind, value, wider))
+
+    def items(self, index: int) -> tuple[Term, ...]:
+        """The elements of a vector operand; a single operand is one."""
+        term = self.operand(index)
+        return term.items if isinstance(term, Vector) else (term,)
+
+    def read_term(self, term: Term, kind: Type, wider: bool = False) -> str:
+        return self._told(lambda: self.block.read(term, kind, wider))
+
+    def write_term(self, term: Term, kind: Type, value: str, wider: bool = False) -> None:
+        self._told(lambda: self.block.write(term, kind, value, wider))
+
+    def _told(self, work: Callable[[], str | None]) -> str:
+        try:
+            return work() or ""
+        except PtxFault as fault:
+            raise PtxFault(f"{self.given.opcode}: {fault.text}", fault.offset) from None
+
+    # ---- what is written
+
+    def line(self, text: str) -> None:
+        self.block.lines.append(text)
+
+    def need(self, header: str) -> None:
+        self.block.headers.add(header)
+
+    def temporary(self, kind: str, value: str) -> str:
+        """A constant of the block's own."""
+        name = self.block.fresh("")
+        self.line(f"const {kind} {name} = {value};")
+        return name

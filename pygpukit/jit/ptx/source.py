@@ -1,0 +1,139 @@
+"""Sources with inline PTX, whole: those that spell it out, and those whose macros and headers make it.
+
+What a source without any pays is a look for the word, and at the headers that it includes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pygpukit.core.files import read_regular
+from pygpukit.jit.compile import headers as header_sets
+from pygpukit.jit.compile import sim_headers
+from pygpukit.jit.compile.diagnostics import compile_error
+from pygpukit.jit.compile.sim_source import MACROS, back_to, blank, without_empty_asm
+from pygpukit.jit.source.lexer import lex
+from pygpukit.jit.source.lines import Lines
+
+_KEYWORD = re.compile(r"\b(?:asm|__asm__|__asm)\b")
+_IN_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\r?\n|[^\n])*?\b(?:asm|__asm__|__asm)\b", re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """text: the source without asm statements. headers: what it needs before its first line. expanded: the preprocessor
+    has been over it, with the macros and files of the command line."""
+
+    text: str
+    headers: tuple[str, ...] = ()
+    expanded: bool = False
+
+
+def with_ptx(
+    source: str,
+    name: str,
+    options: Sequence[str],
+    defines: Mapping[str, str],
+    folders: Sequence[Path],
+    read: list[str] | None = None,
+) -> Source:
+    """The source with its asm statements as C++, each in its place (pygpukit.jit.ptx.translate).
+
+    folders: where its includes are looked for. The files that the preprocessor read, where it had to run, are appended
+    to `read`.
+
+    Raises CompileError, with the place, for what cannot run on the simulated device.
+    """
+    plain = without_empty_asm(source)
+    macros = {**MACROS, **defines}
+    if not _hidden(plain, defines, folders):
+        if "asm" not in plain:
+            return Source(plain)
+        from pygpukit.jit.ptx.translate import MacroFound
+
+        try:
+            return _translated(plain, name, macros)
+        except MacroFound:  # its strings or operands
+            pass
+    from pygpukit.jit.ptx.preprocessed import preprocessed
+
+    text = preprocessed(source, name, options, defines, read)
+    return Source(plain) if text is None else _translated(without_empty_asm(text), name, macros, expanded=True)
+
+
+def _hidden(source: str, defines: Mapping[str, str], folders: Sequence[Path]) -> bool:
+    """Whether the preprocessor must run before the statements can be seen."""
+    given = any(_KEYWORD.search(value) for value in defines.values())
+    return given or ("asm" in source and bool(_IN_MACRO.search(source))) or _in_headers(source, folders)
+
+
+def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool = False) -> Source:
+    code = blank(plain)
+    if not _KEYWORD.search(code):
+        return Source(plain, expanded=expanded)
+    from pygpukit.jit.ptx.fault import PtxFault
+    from pygpukit.jit.ptx.translate import MacroFound, translate
+
+    lines = {token.line for token in lex(plain, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
+    try:
+        text, headers = translate(
+            plain,
+            code,
+            lambda offset: plain.count("\n", 0, offset) + 1 in lines,
+            lambda start, end: back_to(plain, start, end, name),
+        )
+    except PtxFault as fault:
+        if isinstance(fault, MacroFound) and not expanded:
+            raise
+        line, column = plain.count("\n", 0, fault.offset) + 1, fault.offset - plain.rfind("\n", 0, fault.offset)
+        file, told = Lines(plain, name).origin(line)
+        raise compile_error(name, f"{file}:{told}:{column}: error: {fault.text}", plain) from None
+    return Source(text, headers, expanded)
+
+
+def _in_headers(source: str, folders: Sequence[Path]) -> bool:
+    """Whether a file that the source includes, by itself or through others, has asm statements."""
+    seen: set[str] = set()
+    waiting = _INCLUDE.findall(source)
+    ours = header_sets.own()
+    while waiting:
+        included = waiting.pop()
+        if included in seen or included in sim_headers.names():
+            continue
+        seen.add(included)
+        if included in ours:
+            text = header_sets.text(ours[included])
+            if _has_statement(text):
+                return True
+        else:
+            text = _found(included, folders)
+            if _KEYWORD.search(text):
+                return True
+        waiting += _INCLUDE.findall(text)
+    return False
+
+
+@lru_cache(maxsize=256)
+def _has_statement(text: str) -> bool:
+    """Whether one stands in a part that the simulated device reads."""
+    if not _KEYWORD.search(text):
+        return False
+    plain = without_empty_asm(text)
+    active = {token.line for token in lex(plain, MACROS).tokens}
+    return any(plain.count("\n", 0, match.start()) + 1 in active for match in _KEYWORD.finditer(plain))
+
+
+def _found(name: str, folders: Sequence[Path]) -> str:
+    for folder in folders:
+        path = folder / name
+        if path.is_file():
+            try:
+                return read_regular(path).decode(errors="replace")
+            except OSError:
+                return ""
+    return ""

@@ -1,0 +1,288 @@
+"""asm statements in CUDA C++ text: where they are, and their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pygpukit.jit.ptx.fault import PtxFault
+
+KEYWORD = re.compile(r"\b(?:asm|__asm__|__asm)\b")
+OPERAND = 0xE000  # the character that stands for operand 0 in a template; those of the others follow it
+_MOST_OPERANDS = 512
+_QUALIFIERS = frozenset(("volatile", "__volatile__", "__volatile", "inline", "__inline__", "__inline"))
+_SPACE = re.compile(r"(?:\s|\\\r?\n|//[^\n]*|/\*.*?\*/|#pragma[^\n]*\n|__extension__)+", re.DOTALL)
+_WORD = re.compile(r"[^\W\d]\w*")
+_RAW = re.compile(r'(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s"]{0,16})\((?P<text>.*?)\)(?P=delimiter)"', re.DOTALL)
+_STRING = re.compile(r'(?:u8)?"(?P<text>(?:\\.|[^"\\\n])*)"', re.DOTALL)
+_CHARACTER = re.compile(r"(?<![\w'])'(?:\\.|[^'\\\n])+'")
+_ESCAPE = re.compile(r"\\(?:\r?\n|x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "0": "\0"}
+_NAME = re.compile(r"\[\s*(?P<name>[^\W\d]\w*)\s*\]")
+_REFERENCE = re.compile(r"%(?:(?P<number>\d+)|\[(?P<name>\w+)\]|(?P<plain>.)?)", re.DOTALL)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+@dataclass(frozen=True)
+class Operand:
+    """letter: the constraint without = + &."""
+
+    letter: str
+    expression: str
+    output: bool
+    read: bool
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class Statement:
+    """source[start:end] is the statement without its semicolon. template: its text, operands as characters from
+    OPERAND on; places: the offset in the source of each character. expand: it has macros in the place of strings."""
+
+    start: int
+    end: int
+    template: str
+    places: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    memory: bool
+    expand: bool = False
+
+
+def statements(source: str, code: str, active: Callable[[int], bool]) -> Iterator[Statement]:
+    """Each asm statement. code: the source with comments, strings and preprocessor lines blank. active(offset): whether
+    one there is compiled.
+
+    Raises PtxFault where one is cut off, or has a constraint that CUDA C++ does not have.
+    """
+    at = 0
+    while match := KEYWORD.search(code, at):
+        at = match.end()
+        if active(match.start()):
+            statement = _Reader(source, match.start(), at).statement()
+            yield statement
+            at = statement.end
+
+
+class _Reader:
+    def __init__(self, source: str, start: int, at: int) -> None:
+        self._source, self._start, self._at = source, start, at
+
+    def _skip(self) -> None:
+        if space := _SPACE.match(self._source, self._at):
+            self._at = space.end()
+
+    def _peek(self) -> str:
+        self._skip()
+        return self._source[self._at : self._at + 1]
+
+    def _word(self) -> str:
+        self._skip()
+        word = _WORD.match(self._source, self._at)
+        return word.group() if word else ""
+
+    def _take(self, character: str) -> bool:
+        if self._peek() != character:
+            return False
+        self._at += 1
+        return True
+
+    def _expect(self, character: str, what: str) -> None:
+        if not self._take(character):
+            found = self._peek() or "the end of the source"
+            raise PtxFault(f"asm statement: expected {character!r} {what}, found {found!r}", self._at)
+
+    def statement(self) -> Statement:
+        while word := self._word():
+            if word == "goto":
+                raise PtxFault("asm goto: a jump out of an asm statement is no CUDA C++", self._at)
+            if word not in _QUALIFIERS:
+                return self._to_expand()
+            self._at += len(word)
+        self._expect("(", "after asm")
+        pieces = self._strings()
+        if pieces is None:
+            return self._to_expand()
+        template, places = pieces
+        if self._take(")"):
+            return Statement(self._start, self._at, template, places, (), False)
+        operands: list[Operand] = []
+        memory = False
+        for section in range(4):
+            if not self._take(":"):
+                break
+            if section < 2:
+                if not self._operands(operands, output=section == 0):
+                    return self._to_expand()
+            elif section == 2:
+                clobbers = self._clobbers()
+                if clobbers is None:
+                    return self._to_expand()
+                memory = "memory" in clobbers
+            elif self._peek() != ")":
+                raise PtxFault("asm goto: a jump out of an asm statement is no CUDA C++", self._at)
+        if self._peek() != ")" and _WORD.match(self._source, self._at):
+            return self._to_expand()
+        self._expect(")", "after the parts of an asm statement")
+        return Statement(self._start, self._at, *_substituted(template, places, operands), tuple(operands), memory)
+
+    def _to_expand(self) -> Statement:
+        return Statement(self._start, max(self._at, self._start + 3), "", (), (), False, expand=True)
+
+    def _strings(self) -> tuple[str, tuple[int, ...]] | None:
+        """One string literal or several in a row; None where a macro stands in the place of one."""
+        text: list[str] = []
+        places: list[int] = []
+        found = False
+        while True:
+            self._skip()
+            if raw := _RAW.match(self._source, self._at):
+                text += raw["text"]
+                places += range(raw.start("text"), raw.end("text"))
+                self._at = raw.end()
+            elif string := _STRING.match(self._source, self._at):
+                _unescape(string["text"], string.start("text"), text, places)
+                self._at = string.end()
+            elif _WORD.match(self._source, self._at):
+                return None
+            elif found:
+                if strange := next((at for at, one in zip(places, text, strict=True) if ord(one) >= OPERAND), None):
+                    raise PtxFault("asm statement: a character that PTX does not have", strange)
+                return "".join(text), tuple(places)
+            else:
+                raise PtxFault("asm statement: expected a string literal", self._at)
+            found = True
+
+    def _operands(self, operands: list[Operand], output: bool) -> bool:
+        """Whether all were read; False where a macro stands for some."""
+        if self._peek() in ":)":
+            return True
+        while True:
+            self._skip()
+            name, at = "", self._at
+            if match := _NAME.match(self._source, self._at):
+                name, self._at = match["name"], match.end()
+                self._skip()
+            if _WORD.match(self._source, self._at) and not _STRING.match(self._source, self._at):
+                return False
+            strings = self._strings()
+            if strings is None:
+                return False
+            self._expect("(", "after a constraint")
+            expression = self._until_closed()
+            operands.append(_operand(strings[0], expression, output, name, at))
+            if len(operands) > _MOST_OPERANDS:
+                raise PtxFault(f"asm statement: more than {_MOST_OPERANDS} operands", at)
+            if not self._take(","):
+                return True
+
+    def _until_closed(self) -> str:
+        """What stands before the bracket that closes the one just taken."""
+        source, begin, open_ = self._source, self._at, [")"]
+        while self._at < len(source):
+            here = source[self._at]
+            skipped = (
+                (_SPACE.match(source, self._at) if here in "/\\" else None)
+                or (_RAW.match(source, self._at) if here in "uULR" else None)
+                or (_STRING.match(source, self._at) if here in 'u"' else None)
+                or (_CHARACTER.match(source, self._at) if here == "'" else None)
+            )
+            if skipped:
+                self._at = skipped.end()
+                continue
+            self._at += 1
+            if here in _CLOSING:
+                open_.append(_CLOSING[here])
+            elif here == open_[-1]:
+                open_.pop()
+                if not open_:
+                    return source[begin : self._at - 1]
+        raise PtxFault("asm statement: an operand is not closed", begin)
+
+    def _clobbers(self) -> list[str] | None:
+        found: list[str] = []
+        while self._peek() not in ":)" and self._peek():
+            strings = self._strings()
+            if strings is None:
+                return None
+            found.append(strings[0])
+            if not self._take(","):
+                break
+        return found
+
+
+def _operand(constraint: str, expression: str, output: bool, name: str, offset: int) -> Operand:
+    letter = constraint.strip().lstrip("=+&%").strip()
+    marked = constraint.strip()[:1]
+    if output and marked not in ("=", "+"):
+        raise PtxFault(f"asm statement: the constraint {constraint!r} of an output begins with neither = nor +", offset)
+    if not output and marked in ("=", "+"):
+        raise PtxFault(f"asm statement: the constraint {constraint!r} of an input begins with {marked}", offset)
+    if letter not in ("h", "r", "l", "q", "f", "d", "b", "n", "C") or (output and letter in "nC"):
+        told = "h, r, l, q, f, d, b" + ("" if output else ", n, C")
+        raise PtxFault(f"asm statement: unknown constraint {constraint!r}; CUDA C++ has {told}", offset)
+    return Operand(letter, expression, output, not output or marked == "+", name, offset)
+
+
+def _unescape(text: str, at: int, out: list[str], places: list[int]) -> None:
+    done = 0
+    for match in _ESCAPE.finditer(text):
+        out += text[done : match.start()]
+        places += range(at + done, at + match.start())
+        done = match.end()
+        what = match.group()[1:]
+        if what[:1] in "\r\n":
+            continue
+        if what[0] == "x" and len(what) > 1:
+            out.append(chr(int(what[1:], 16) & 0xFF))
+        elif what[0] in "01234567":
+            out.append(chr(int(what, 8) & 0xFF))
+        else:
+            out.append(_ESCAPED.get(what, what))
+        places.append(at + match.start())
+    out += text[done:]
+    places += range(at + done, at + len(text))
+
+
+def _substituted(template: str, places: tuple[int, ...], operands: list[Operand]) -> tuple[str, tuple[int, ...]]:
+    """The template with one character for each operand that it names, and %% as %."""
+    names = {operand.name: index for index, operand in enumerate(operands) if operand.name}
+    out: list[str] = []
+    kept: list[int] = []
+    done = 0
+    for match in _REFERENCE.finditer(template):
+        start = match.start()
+        out += template[done:start]
+        kept += places[done:start]
+        done = match.end()
+        if match["number"] is None and match["name"] is None:
+            if match["plain"] not in ("%", "{", "}", "|"):
+                raise PtxFault(
+                    f"asm statement: {match.group()!r} names no operand; a percent sign of PTX is %%", places[start]
+                )
+            out.append(match["plain"])
+            kept.append(places[start])
+            continue
+        index = int(match["number"]) if match["number"] else names.get(match["name"] or "", -1)
+        if not 0 <= index < len(operands):
+            raise PtxFault(f"asm statement: {match.group()} is no operand, there are {len(operands)}", places[start])
+        given = operands[index]
+        if given.letter == "C":
+            literal = _STRING.fullmatch(given.expression.strip())
+            if literal is None:
+                raise PtxFault(
+                    f'asm statement: the text of "C"({given.expression.strip()}) is known to a template\'s compiler '
+                    "alone; on the simulated device it must be a string literal",
+                    given.offset,
+                )
+            text: list[str] = []
+            _unescape(literal["text"], 0, text, [])
+            out += text
+            kept += [places[start]] * len(text)
+            continue
+        out.append(chr(OPERAND + index))
+        kept.append(places[start])
+    out += template[done:]
+    kept += places[done:]
+    return "".join(out), tuple(kept)

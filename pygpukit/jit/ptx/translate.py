@@ -1,0 +1,107 @@
+"""A source whose asm statements are C++: each in its place, on the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+# The families of instructions say themselves what they write.
+from pygpukit.jit.ptx import atomics, compare, control, convert, floats, memory, move, warp  # noqa: F401
+from pygpukit.jit.ptx.block import Block
+from pygpukit.jit.ptx.fault import PtxFault
+from pygpukit.jit.ptx.operation import WRITERS, Operation
+from pygpukit.jit.ptx.parser import Instruction, Item, Label, Not, Registers, Scope, parse
+from pygpukit.jit.ptx.statement import Statement, statements
+from pygpukit.jit.ptx.types import TYPES
+
+
+def translate(
+    source: str, code: str, active: Callable[[int], bool], back: Callable[[int, int], str]
+) -> tuple[str, tuple[str, ...]]:
+    """The source with its asm statements as C++, and the headers that it needs.
+
+    code: the source with comments, strings and preprocessor lines blank. active(offset): whether a statement there is
+    compiled. back(start, end): what puts the text after a replaced part back at its line and column.
+
+    Raises PtxFault with the place in the source, and MacroFound where a statement has macros for strings.
+    """
+    pieces: list[str] = []
+    headers: set[str] = set()
+    done = 0
+    for statement in statements(source, code, active):
+        if statement.expand:
+            raise MacroFound(statement.start)
+        block = _block(statement)
+        headers |= block.headers
+        pieces += [source[done : statement.start], " ".join(block.lines), back(statement.start, statement.end)]
+        done = statement.end
+    pieces.append(source[done:])
+    order = ("pk_sim_ptx.h", *(f"pk_sim_ptx_{name}.h" for name in sorted(headers)))
+    return "".join(pieces), order if done else ()
+
+
+class MacroFound(PtxFault):
+    """A statement whose strings or operands are made by macros: the preprocessor must run first."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__("inline PTX: expected a string literal or an operand", offset)
+
+
+def _block(statement: Statement) -> Block:
+    block = Block(statement.operands)
+    try:
+        scope = parse(statement.template)
+        fence = ["__pk_fence();"] if statement.memory else []
+        block.lines += ["do {", *fence]
+        block.begin()
+        _scope(block, scope)
+        block.end()
+        block.lines += [*fence, "} while (0)"]
+    except PtxFault as fault:
+        places = statement.places
+        at = places[min(fault.offset, len(places) - 1)] if places else statement.start
+        raise PtxFault(f"inline PTX: {fault.text}", at) from None
+    return block
+
+
+def _scope(block: Block, scope: Scope) -> None:
+    labels = {item.name: block.fresh(item.name) for item in scope.items if isinstance(item, Label)}
+    block.open(labels)
+    if labels:
+        block.lines.append(f"{{ __label__ {', '.join(labels.values())};")
+    else:
+        block.lines.append("{")
+    for item in scope.items:  # first, so that no branch leads past a declaration
+        if isinstance(item, Registers):
+            _declare(block, item)
+    for item in scope.items:
+        _item(block, item)
+    block.lines.append("}")
+    block.close()
+
+
+def _declare(block: Block, item: Registers) -> None:
+    kind = TYPES.get(item.type)
+    if kind is None or (kind.kind == "x" and kind.name not in ("f16", "bf16", "f16x2", "bf16x2")):
+        raise PtxFault(f"registers of type .{item.type} are not supported", item.at)
+    for name in item.names:
+        block.declare(name, kind, item.width, item.at)
+
+
+def _item(block: Block, item: Item) -> None:
+    if isinstance(item, Scope):
+        _scope(block, item)
+    elif isinstance(item, Label):
+        block.lines.append(f"{block.label(item.name, item.at)}:;")
+    elif isinstance(item, Instruction):
+        operation = Operation(block, item)
+        writer = WRITERS.get(operation.name)
+        if writer is None:
+            raise operation.unknown()
+        condition = ""
+        if item.predicate is not None:
+            term = item.predicate.operand if isinstance(item.predicate, Not) else item.predicate
+            value = operation.read_term(term, TYPES["pred"])
+            condition = f"if ({'!' if isinstance(item.predicate, Not) else ''}{value}) "
+        block.lines.append(f"{condition}{{")
+        writer(operation)
+        block.lines.append("}")
