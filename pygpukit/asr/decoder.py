@@ -19,6 +19,7 @@ from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.embedding import embed
 from pygpukit.nn.kv_cache import LayerCache
 from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.linear.residual import add_product
 from pygpukit.nn.mlp import MLP
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import copying
@@ -68,7 +69,7 @@ class CrossAttention(Attention):
         """x += attention(norm(x)): x float32 (R, hidden). heard: for each row the last position, and its window."""
         self.qkv_proj.project(x, buffers.qkv, rows.start, norm=norm, overlaps=rows.decodes)
         self.attend(heard, cache, buffers)
-        self.o_proj.project(buffers.out, x, rows.start, epilogue="add", overlaps=rows.decodes)
+        add_product(x, self.o_proj, buffers.out, rows.start)
 
 
 @dataclass

@@ -171,7 +171,8 @@ class Loader(TensorLoader):
 
     def norm(self, weight: str, bias: str | None, label: str, size: int) -> Norm:
         """A norm of rows of that size."""
-        return self.norm_of(weight, bias, label, size, self.config.norm_type, self.config.norm_eps)
+        config, offset = self.config, self.architecture.norm_offset
+        return self.norm_of(weight, bias, label, size, config.norm_type, config.norm_eps, offset)
 
     def _lm_head(self) -> GPUArray | Blocks | None:
         """The weight of the logits; None where it is the embedding's."""

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class TransformerBlock:
-    """One layer of a model."""
+    """One layer of a model. post_attn_norm, post_mlp_norm: of what is added, where an architecture has them (Gemma)."""
 
     attn_norm: Norm
     attn: Attention
     mlp_norm: Norm
     mlp: MLP
+    post_attn_norm: Norm | None = None
+    post_mlp_norm: Norm | None = None
 
     def forward(
         self,
@@ -35,8 +37,8 @@ class TransformerBlock:
         between: GPUArray,
     ) -> None:
         """x, float32 (R, hidden), after this layer; written in place."""
-        self.attn.forward(x, batch, self.attn_norm, cache, tables, buffers)
-        self.mlp.forward(x, batch.start, self.mlp_norm, between)
+        self.attn.forward(x, batch, self.attn_norm, cache, tables, buffers, self.post_attn_norm)
+        self.mlp.forward(x, batch.start, self.mlp_norm, between, self.post_mlp_norm)
 
 
 LlamaBlock = TransformerBlock

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pygpukit.core.errors import InvalidSpecError
 
-# Of the feed-forward layer: gelu by tanh or exact, or gated by SiLU.
-Activation = Literal["gelu", "gelu_erf", "silu"]
+# Of the feed-forward layer: GELU by tanh or exact; "silu" and "geglu" are gated, by SiLU and by GELU by tanh.
+Activation = Literal["gelu", "gelu_erf", "silu", "geglu"]
 
 
 @dataclass
@@ -20,6 +20,8 @@ class TransformerConfig:
     sliding_window: how many keys a query sees, itself included; None for all before it. windowed: whether it counts, by
     layer; None where it counts in all. attention_scale: what scores are multiplied by, None for 1 / sqrt(head_dim);
     scaled_by_layer: they are divided by the number of the layer, counted from 1, too.
+    embedding_scale: what embeddings are multiplied by. local_rope_theta: base of the rotation, without scaling, in
+    layers with a window; None where it is that of the others.
     """
 
     vocab_size: int = 32000
@@ -45,6 +47,8 @@ class TransformerConfig:
     windowed: tuple[bool, ...] | None = None
     attention_scale: float | None = None
     scaled_by_layer: bool = False
+    embedding_scale: float = 1.0
+    local_rope_theta: float | None = None
 
     def __post_init__(self) -> None:
         if self.num_kv_heads is None:

@@ -20,6 +20,7 @@ from pygpukit.core.dtypes import as_dtype, float32, uint8
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.core.progress import Progress
 from pygpukit.memory.transfer_engine import TransferEngine
+from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import named
 from pygpukit.nn.linear.blocks import KINDS, Blocks, Part
 from pygpukit.nn.linear.layer import LinearBF16
@@ -131,17 +132,24 @@ class TensorLoader:
         return weight
 
     def norm_of(
-        self, weight: str, bias: str | None, label: str, size: int, kind: Literal["rmsnorm", "layernorm"], eps: float
+        self,
+        weight: str,
+        bias: str | None,
+        label: str,
+        size: int,
+        kind: Literal["rmsnorm", "layernorm"],
+        eps: float,
+        offset: float = 0.0,
     ) -> Norm:
-        """A norm of rows of that size."""
+        """A norm of rows of that size. offset: what is added to its weight."""
         shift = None if bias is None else self.table(bias, f"{label}.bias", (size,))
-        scale = self.table(weight, f"{label}.weight", (size,))
+        scale = self.table(weight, f"{label}.weight", (size,), offset)
         return Norm(scale, shift, kind, eps)
 
-    def table(self, tensor: str, label: str, shape: tuple[int, ...]) -> GPUArray:
-        """One tensor as it is."""
+    def table(self, tensor: str, label: str, shape: tuple[int, ...], offset: float = 0.0) -> GPUArray:
+        """One tensor as it is, or with offset added to each element."""
         array = self._array(shape, label)
-        self._copy(tensor, shape, array)
+        self._copy(tensor, shape, array, offset=offset)
         return array
 
     def has(self, tensor: str | None) -> bool:
@@ -212,7 +220,9 @@ class TensorLoader:
             return int(stored[1].nbytes)
         return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
 
-    def _copy(self, tensor: str, shape: tuple[int, ...], target: GPUArray, transposed: bool = False) -> None:
+    def _copy(
+        self, tensor: str, shape: tuple[int, ...], target: GPUArray, transposed: bool = False, offset: float = 0.0
+    ) -> None:
         name = self._prefix + tensor
         if name not in self._names:
             raise InvalidSpecError(f"{self._title}: the model has no tensor {name!r}, a {self._what} needs it", name)
@@ -221,7 +231,7 @@ class TensorLoader:
             raise TensorShapeError(
                 f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
             )
-        self._begin(name, target, lambda: self._values(name, transposed))
+        self._begin(name, target, lambda: self._values(name, transposed, offset))
 
     def _begin(self, name: str, target: GPUArray, read: Callable[[], Any]) -> None:
         """Read a tensor, and copy it to its place."""
@@ -234,9 +244,11 @@ class TensorLoader:
                     break
                 self._send(coming)
 
-    def _values(self, name: str, transposed: bool) -> Any:
+    def _values(self, name: str, transposed: bool, offset: float = 0.0) -> Any:
         import numpy as np
 
+        if offset:
+            return convert(self._checkpoint.read(name, float32) + np.float32(offset), float32, self._dtype)
         values = self._checkpoint.read(name, self._dtype)
         return np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values)
 

@@ -1,14 +1,18 @@
-"""MLP: the feed-forward half of a block, GELU or SwiGLU."""
+"""MLP: the feed-forward half of a block, GELU, SwiGLU or GeGLU."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.joining import joined
 from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.linear.residual import add_product
 from pygpukit.nn.norm import Norm
+from pygpukit.ops.elementwise import mul
+from pygpukit.ops.elementwise.activation import gelu
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -16,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class MLP:
-    """fc2(gelu(fc1(x))), or down(silu(gate(x)) * up(x)) where gate_proj is given. Weights: (out, in).
+    """fc2(gelu(fc1(x))), or down(silu(gate(x)) * up(x)) where gate_proj is given, with gelu in the place of silu where
+    the configuration's activation is "geglu". Weights: (out, in).
 
     Gate and up are one product: gate_up_proj holds the rows of both; up_proj may be None when gate_proj is that.
     """
@@ -47,11 +52,19 @@ class MLP:
         """Both products."""
         return self._up, self._down
 
-    def forward(self, x: GPUArray, start: int | None, norm: Norm, between: GPUArray) -> None:
-        """x += mlp(norm(x)): x float32 (R, hidden); between: (R, intermediate) of the weights' type, written."""
-        decodes = start is None
-        self._up.project(x, between, start, norm=norm, epilogue=self.activation, overlaps=decodes)
-        self._down.project(between, x, start, epilogue="add", overlaps=decodes)
+    def forward(
+        self, x: GPUArray, start: int | None, norm: Norm, between: GPUArray, post_norm: Norm | None = None
+    ) -> None:
+        """x += mlp(norm(x)), after post_norm: x float32 (R, hidden); between: (R, intermediate) of the weights' type,
+        written. start: Batch.start."""
+        if self.activation == "geglu":
+            gate_up = native.empty((x.shape[0], 2 * self.intermediate_size), between.dtype)
+            self._up.project(x, gate_up, start, norm=norm, overlaps=start is None)
+            gate, up = gate_up[:, : self.intermediate_size], gate_up[:, self.intermediate_size :]
+            mul(gelu(gate, approximate="tanh"), up, out=between)
+        else:
+            self._up.project(x, between, start, norm=norm, epilogue=self.activation, overlaps=start is None)
+        add_product(x, self._down, between, start, post_norm)
 
 
 LlamaMLP = MLP

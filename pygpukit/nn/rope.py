@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import InvalidSpecError
@@ -29,6 +30,13 @@ def tables(config: TransformerConfig, positions: int) -> Tables | None:
     half = config.head_dim // 2
     cos, sin = _full(config, positions)
     return contiguous(cos[:, :half]), contiguous(sin[:, :half])
+
+
+def local_tables(config: TransformerConfig, positions: int) -> Tables | None:
+    """tables() of layers with a window; None where they are those of the other layers."""
+    if config.local_rope_theta is None:
+        return None
+    return tables(replace(config, rope_theta=config.local_rope_theta, rope_scaling=None), positions)
 
 
 def _full(config: TransformerConfig, positions: int) -> Tables:

@@ -15,6 +15,7 @@ from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.embedding import embed
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.norm import Norm
+from pygpukit.ops.elementwise import mul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -60,6 +61,7 @@ class Transformer:
         self.final_norm = final_norm
         self.positions = min(positions or config.max_position_embeddings, config.max_position_embeddings)
         self.rope_tables = rope.tables(config, self.positions)
+        self._local_tables = rope.local_tables(config, self.positions)
         self._head = LinearBF16(embed_tokens if lm_head is None else lm_head)
 
     @property
@@ -87,8 +89,12 @@ class Transformer:
         """The batch through the layers, the first of them or all: buffers.x then holds the last one's output, the cache
         the keys and values."""
         embed(batch, self.embed_tokens, self.position_embed, buffers.x)
-        for block, layer_cache in list(zip(self.blocks, cache.layers, strict=True))[:layers]:
-            block.forward(buffers.x, batch, layer_cache, self.rope_tables, buffers.attention, buffers.between)
+        if self.config.embedding_scale != 1.0:
+            mul(buffers.x, self.config.embedding_scale, out=buffers.x)
+        for number, block in enumerate(self.blocks[:layers]):
+            is_local = self._local_tables is not None and self.config.window_of(number) is not None
+            tables = self._local_tables if is_local else self.rope_tables
+            block.forward(buffers.x, batch, cache.layers[number], tables, buffers.attention, buffers.between)
 
     def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, overlaps: bool = False) -> None:
         """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself.

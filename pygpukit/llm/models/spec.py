@@ -81,7 +81,7 @@ def spec_from(architecture: Architecture) -> ModelSpec:
         name=architecture.name,
         hf_model_type=architecture.name,
         norm_type=architecture.norm_type,
-        activation="gelu" if architecture.activation.startswith("gelu") else "silu",
+        activation="silu" if architecture.activation == "silu" else "gelu",
         use_rope=architecture.use_rope,
         use_qk_norm="q_norm" in weights,
         use_position_embed="position_embed" in weights,

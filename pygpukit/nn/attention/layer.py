@@ -13,6 +13,7 @@ from pygpukit.nn.batch import Batch
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.joining import joined
 from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.linear.residual import add_product
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import host
 
@@ -55,12 +56,19 @@ class Attention:
         self.o_proj = joined([o_proj], [o_bias])
 
     def forward(
-        self, x: GPUArray, batch: Batch, norm: Norm, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
+        self,
+        x: GPUArray,
+        batch: Batch,
+        norm: Norm,
+        cache: LayerCache,
+        tables: Tables | None,
+        buffers: AttentionBuffers,
+        post_norm: Norm | None = None,
     ) -> None:
-        """x += attention(norm(x)): x float32 (R, hidden). Keys and values of the rows are in the cache afterwards."""
+        """x += attention(norm(x)), after post_norm: x float32 (R, hidden). The cache has the rows' keys then."""
         self.qkv_proj.project(x, buffers.qkv, batch.start, norm=norm, overlaps=batch.decodes)
         self.write_and_attend(batch, cache, tables, buffers)
-        self.o_proj.project(buffers.out, x, batch.start, epilogue="add", overlaps=batch.decodes)
+        add_product(x, self.o_proj, buffers.out, batch.start, post_norm)
 
     def write_and_attend(
         self, batch: Batch, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
