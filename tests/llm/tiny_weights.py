@@ -46,6 +46,21 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128},
     },
     "mistral": {**BASE, "model_type": "mistral", "sliding_window": 24},
+    "phi3": {**BASE, "model_type": "phi3", "sliding_window": 24, "pad_token_id": 0},
+    "gemma3": {
+        **{name: value for name, value in BASE.items() if name not in ("hidden_act", "rope_theta")},
+        "model_type": "gemma3_text",
+        "num_hidden_layers": 3,
+        "head_dim": 16,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": 20,
+        "sliding_window": 24,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "rope_theta": 500000.0,
+        "rope_local_base_freq": 10000.0,
+        "rope_scaling": {"rope_type": "linear", "factor": 2.0},
+        "tie_word_embeddings": True,
+    },
     "gpt2": {
         "model_type": "gpt2",
         "vocab_size": 99,
@@ -72,13 +87,22 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         found["lm_head.weight"] = (vocab, hidden)
     for i in range(config["num_hidden_layers"]):
         layer = f"model.layers.{i}"
+        if config["model_type"] == "phi3":
+            found[f"{layer}.self_attn.qkv_proj.weight"] = (q + 2 * kv, hidden)
+            found[f"{layer}.self_attn.o_proj.weight"] = (hidden, q)
+            found[f"{layer}.mlp.gate_up_proj.weight"] = (2 * inner, hidden)
+            found[f"{layer}.mlp.down_proj.weight"] = (hidden, inner)
+            found |= {f"{layer}.{name}_layernorm.weight": (hidden,) for name in ("input", "post_attention")}
+            continue
         for name, rows in (("q", q), ("k", kv), ("v", kv)):
             found[f"{layer}.self_attn.{name}_proj.weight"] = (rows, hidden)
             if config["model_type"] == "qwen2":
                 found[f"{layer}.self_attn.{name}_proj.bias"] = (rows,)
         found[f"{layer}.self_attn.o_proj.weight"] = (hidden, q)
-        if config["model_type"] == "qwen3":
+        if config["model_type"] in ("qwen3", "gemma3_text"):
             found |= {f"{layer}.self_attn.{name}_norm.weight": (dim,) for name in "qk"}
+        if config["model_type"] == "gemma3_text":
+            found |= {f"{layer}.{name}_feedforward_layernorm.weight": (hidden,) for name in ("pre", "post")}
         found |= {f"{layer}.mlp.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
         found[f"{layer}.mlp.down_proj.weight"] = (hidden, inner)
         found |= {f"{layer}.{name}_layernorm.weight": (hidden,) for name in ("input", "post_attention")}

@@ -7,9 +7,11 @@ from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.models.architecture import Architecture
+from pygpukit.llm.models.gemma3 import GEMMA3
 from pygpukit.llm.models.gpt2 import GPT2
 from pygpukit.llm.models.llama import LLAMA
 from pygpukit.llm.models.mistral import MISTRAL
+from pygpukit.llm.models.phi3 import PHI3
 from pygpukit.llm.models.qwen2 import QWEN2
 from pygpukit.llm.models.qwen3 import QWEN3
 from pygpukit.llm.models.reading import biases, read_config
@@ -22,6 +24,8 @@ _ALL = (
     QWEN3,
     QWEN2,
     GPT2,
+    PHI3,
+    GEMMA3,
 )
 ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 GGUF_NAMES = {name: names for architecture in _ALL for name, names in architecture.gguf.items()}
