@@ -266,3 +266,68 @@ CASES += [
     Case("wmma_reach", (16, 16), 32, _reach, _reach_reference),
     Case("wmma_quantised", (2, 3), 32, _quantised, _quantised_reference),
 ]  # fmt: skip
+
+
+def _instruction(rng: Rng) -> Values:
+    return {
+        "a": whole(rng, 64, 48), "b": whole(rng, 48, 32), "c": blank((64, 32), "float32"), "inner": 48, "columns": 32,
+    }  # fmt: skip
+
+
+def _bytes_of_signs(rng: Rng) -> Values:
+    return {
+        "a": integers(rng, -128, 128, 32, 64, dtype="int8").view("uint32"),
+        "b": integers(rng, 0, 256, 24, 64, dtype="uint8").view("uint32"), "c": blank((32, 24), "int32"), "rows": 32,
+        "words": 16, "columns": 24,
+    }  # fmt: skip
+
+
+def _bytes_of_signs_reference(a, b, **_):
+    start = np.zeros((2, 8, 3, 8), "int64")
+    start[0, :, :, 0::2], start[1, :, :, 1::2] = 2**31 - 1, 1 - 2**31
+    starts = np.tile(start, (2, 1, 1, 1)).reshape(32, 24)
+    return {"c": (a.view("int8").astype("int64") @ b.view("uint8").T.astype("int64") + starts).astype("int32")}
+
+
+def _rows_of_floats(rng: Rng) -> Values:
+    return {
+        "a": whole(rng, 32, 40, dtype="float32", most=64), "b": whole(rng, 24, 40, dtype="float32", most=64),
+        "c": blank((32, 24), "float32"), "rows": 32, "inner": 40, "columns": 24,
+    }  # fmt: skip
+
+
+def _rows_of_bits(rng: Rng) -> Values:
+    return {
+        "a": integers(rng, 0, 2**32, 32, 8, dtype="uint32"), "b": integers(rng, 0, 2**32, 24, 8, dtype="uint32"),
+        "common": blank((32, 24), "int32"), "others": 24,
+    }  # fmt: skip
+
+
+def _odd_doubles(rng: Rng) -> Values:
+    return {
+        "a": whole(rng, 19, 13, dtype="float64", most=999), "b": whole(rng, 13, 21, dtype="float64", most=999),
+        "c": blank((19, 21), "float64"), "rows": 19, "inner": 13, "columns": 21,
+    }  # fmt: skip
+
+
+def _words(rng: Rng) -> Values:
+    return {
+        "in_": integers(rng, 0, 2**16, 22, 19, dtype="uint16"), "out": blank((19, 11), "uint32"), "width": 19,
+        "height": 22,
+    }  # fmt: skip
+
+
+CASES += [
+    Case("mma_half", (2, 2), 64, _instruction, _product_reference),
+    Case("mma_int8", (4, 3), 32, _bytes_of_signs, _bytes_of_signs_reference),
+    Case("mma_tf32", (2, 2), (32, 2), _rows_of_floats, lambda a, b, **_: {"c": a.astype("float64") @ b.T}),
+    Case(
+        "mma_bits", (3, 2), 32, _rows_of_bits,
+        lambda a, b, **_: {"common": _bits_reference(a, b)["common"]},
+    ),
+    Case("mma_double", (3, 3), 32, _odd_doubles, _product_reference),
+    Case(
+        "mma_turn", (3, 3), 32, _words,
+        lambda in_, **_: {"out": np.ascontiguousarray(in_.T).view("uint32")},
+    ),
+]  # fmt: skip

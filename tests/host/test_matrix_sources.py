@@ -29,7 +29,7 @@ def of_both(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_the_suite(arch: str) -> None:
-    assert len(FRAGMENTS) >= 20
+    assert len(FRAGMENTS) >= 26
     for case in FRAGMENTS:
         image = compile_source(case.source, name=case.file, arch=arch, name_expressions=[case.kernel])
         assert image.image, case.file

@@ -1,0 +1,30 @@
+// mma_double.cu: doubles, 8 x 8 x 4 a step, with the running sum of the tile's own products kept in registers.
+#ifdef PYGPUKIT_SIM
+#include <pk_sim_mma.h>
+#endif
+
+__device__ void multiply(double (&d)[2], const double (&a)[1], const double (&b)[1]) {
+#ifdef PYGPUKIT_SIM
+  pk_sim_mma<8, 8, 4, pk_sim_mma_f64, pk_sim_mma_f64, pk_sim_mma_f64, pk_sim_mma_f64, 0, 1, 0>(d, a, b, d, __FILE__,
+                                                                                               __LINE__);
+#else
+  asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+               : "+d"(d[0]), "+d"(d[1])
+               : "d"(a[0]), "d"(b[0]));
+#endif
+}
+
+__global__ void mma_double(const double *a, const double *b, double *c, int rows, int inner, int columns) {
+  const int lane = threadIdx.x, group = lane / 4, four = lane % 4, row = blockIdx.y * 8, column = blockIdx.x * 8;
+  double sum[2] = {};
+  for (int first = 0; first < inner; first += 4) {
+    const int k = first + four;
+    const double x[1] = {row + group < rows && k < inner ? a[(row + group) * inner + k] : 0.0};
+    const double y[1] = {column + group < columns && k < inner ? b[k * columns + column + group] : 0.0};
+    multiply(sum, x, y);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const int n = column + four * 2 + i;
+    if (row + group < rows && n < columns) c[(row + group) * columns + n] = sum[i];
+  }
+}
