@@ -2,6 +2,14 @@
 #pragma once
 #pragma GCC system_header
 
+#include "pk_sim_limits.h"
+
+// Named here, defined by the headers of their own.
+struct __half;
+struct __half2;
+struct __nv_bfloat16;
+struct __nv_bfloat162;
+
 namespace cooperative_groups {
 
 PK_SIM_INLINE unsigned pk_sim_block_rank() {
@@ -27,6 +35,15 @@ struct thread_block {
   static dim3 dim_threads() { return blockDim; }
 };
 PK_SIM_INLINE thread_block this_thread_block() { return {}; }
+// Room that a device of the 7th generation wants for tiles of several warps.
+template <unsigned MaxBlockSize = 1024>
+struct block_tile_memory {
+  char pk_sim_unused;
+};
+template <unsigned MaxBlockSize>
+PK_SIM_INLINE thread_block this_thread_block(block_tile_memory<MaxBlockSize> &) {
+  return {};
+}
 
 struct grid_group {
   typedef pk_sim_arrival arrival_token;

@@ -3,6 +3,8 @@
 #pragma once
 #pragma GCC system_header
 
+#include "pk_sim_cuda_types.h"
+
 namespace cuda {
 
 enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread = 10 };

@@ -40,8 +40,8 @@ _OTHER_HEADERS = {
         "device_functions.h", "driver_types.h", "host_defines.h", "math_functions.h", "sm_20_atomic_functions.h",
         "sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_32_atomic_functions.h", "sm_32_intrinsics.h",
         "sm_35_atomic_functions.h", "sm_35_intrinsics.h", "sm_60_atomic_functions.h", "sm_61_intrinsics.h",
-        "texture_types.h", "surface_types.h",
-        "library_types.h", "common_functions.h", "device_types.h", "inttypes.h", "cinttypes",
+        "texture_types.h", "surface_types.h", "library_types.h", "common_functions.h", "device_types.h",
+        "inttypes.h", "cinttypes",
         "crt/host_defines.h", "crt/math_functions.h",
     ),
     "pk_sim_assert.h": ("assert.h", "cassert"),
@@ -53,6 +53,17 @@ _OTHER_HEADERS = {
         "curand_philox4x32_x.h", "curand_poisson.h", "curand_uniform.h",
     ),
     "pk_sim_runtime.h": ("cuda.h",),
+    "pk_sim_cuda_types.h": (
+        "cuda/std/cfloat", "cuda/std/climits", "cuda/std/cstddef", "cuda/std/cstdint", "cuda/std/initializer_list",
+        "cuda/std/limits", "cuda/std/type_traits", "cuda/std/utility",
+    ),
+    "pk_sim_cuda_functions.h": (
+        "cuda/cmath", "cuda/functional", "cuda/std/algorithm", "cuda/std/bit", "cuda/std/cmath", "cuda/std/cstring",
+        "cuda/std/functional",
+    ),
+    "pk_sim_cuda_values.h": (
+        "cuda/std/array", "cuda/std/complex", "cuda/std/optional", "cuda/std/span", "cuda/std/tuple",
+    ),
     "pk_sim_cuda_atomic.h": ("cuda/atomic", "cuda/std/atomic"),
     "pk_sim_cuda_barrier.h": (
         "cuda/barrier", "cuda/latch", "cuda/semaphore", "cuda/std/barrier", "cuda/std/latch", "cuda/std/semaphore",
