@@ -1,4 +1,7 @@
-"""Mutants of a kernel source: each barrier removed, each bounds check dropped, each index and thread number shifted."""
+"""Mutants of a kernel source: each barrier removed, each bounds check dropped, each index and thread number shifted.
+
+Of code that the preprocessor leaves out on the simulated device there are none.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pygpukit.jit.compile.sim_source import blank
+from pygpukit.jit.compile.sim_source import MACROS, blank
+from pygpukit.jit.source.lexer import lex
 
 _BARRIER = re.compile(
     r"\b__(?:syncthreads|syncwarp|threadfence|threadfence_block|threadfence_system)\s*\([^()]*\)|\b\w+\.sync\(\)"
@@ -51,10 +55,13 @@ def mutants(file: str, source: str) -> list[Mutant]:
     """Every mutant of a source, in the order of their places; each differs from the source by one change."""
     code = blank(source)
     found = sorted({*_barriers(code), *_checks(code), *_indices(code), *_threads(code)})
+    active = {token.line for token in lex(source, MACROS).tokens}
     out: dict[str, Mutant] = {}
     for start, end, text, kind in found:
         changed = source[:start] + text + source[end:]
         line, column = source.count("\n", 0, start) + 1, start - source.rfind("\n", 0, start)
+        if line not in active:
+            continue
         mutation = f"{' '.join(source[start:end].split())} -> {text or 'nothing'}"
         out.setdefault(changed, Mutant(file, line, column, kind, mutation, changed))
     return list(out.values())

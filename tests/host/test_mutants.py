@@ -55,3 +55,8 @@ def test_every_kernel_of_the_suite_has_mutants_each_once() -> None:
     for path in KERNELS.iterdir():
         keys = [one.key for one in mutants(path.name, path.read_text())]
         assert len(keys) == len(set(keys)) > 5, path.name
+
+
+def test_code_that_is_left_out_has_no_mutants() -> None:
+    text = "__global__ void k(int *o) {\n#ifdef PYGPUKIT_SIM\n  o[1] = 2;\n#else\n  o[3] = 4;\n#endif\n}\n"
+    assert {one.line for one in mutants("k.cu", text)} == {3}
