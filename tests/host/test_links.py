@@ -59,3 +59,8 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
     )
     told = [problem.removeprefix(f"{page}: ") for problem in broken(page)]
     assert told == ["there is no no.md", "other.md has no heading #no-heading", "there is no no.svg"]
+
+
+def test_the_changelog_is_short_enough_to_read() -> None:
+    versions = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    assert versions and all(version.count("\n") <= 60 for version in versions), "say what a user cares about"
