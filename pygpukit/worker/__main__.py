@@ -4,6 +4,7 @@ import sys
 
 from .child import main
 
-if len(sys.argv) != 3:
-    sys.exit("a worker is started by pygpukit.worker.Worker, which hands it a socket and its process id")
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("a worker is started by pygpukit.worker.Worker, which hands it a socket and its process id")
+    sys.exit(main(sys.argv[1:]))
