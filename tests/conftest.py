@@ -8,7 +8,8 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from zlib import crc32
 
@@ -134,3 +135,12 @@ def pytest_collection_finish() -> None:
     """What is here now stays to the end: collections, of which hundreds of tests ask for one, need not look at it."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def facts() -> Iterator[Callable[..., None]]:
+    """Gives the current device other facts until the test ends: device_facts.having()."""
+    from device_facts import having
+
+    with ExitStack() as stack:
+        yield lambda **facts: stack.enter_context(having(**facts))

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.core import pretended
 from pygpukit.core.backend import backend
 from pygpukit.core.capabilities import DeviceCapabilities
+from pygpukit.core.choices import by_device
 from pygpukit.core.errors import DeviceMismatchError
 
 
@@ -77,6 +78,35 @@ def device_facts(device_id: int) -> dict[str, Any]:
 @cache
 def _facts(device_id: int) -> dict[str, Any]:
     return native.device_info(device_id)
+
+
+class Facts(NamedTuple):
+    """What choices of kernels ask of a device.
+
+    capability: 90 for SM 9.0. sm_count: streaming multiprocessors. shared_bytes: shared memory that a block may ask
+    for. clock_khz: of a multiprocessor; bandwidth: bytes of memory in a second; 0 where the driver does not say.
+    """
+
+    name: str
+    capability: int
+    sm_count: int
+    shared_bytes: int
+    clock_khz: int
+    bandwidth: float
+
+
+@by_device
+def current() -> Facts:
+    """The facts of the current device."""
+    facts = device_facts(native.current_device())
+    return Facts(
+        name=str(facts["name"]),
+        capability=10 * int(facts["compute_major"]) + int(facts["compute_minor"]),
+        sm_count=int(facts["multiprocessor_count"]),
+        shared_bytes=int(facts["max_shared_per_block_optin_bytes"]),
+        clock_khz=int(facts["clock_khz"]),
+        bandwidth=int(facts["memory_clock_khz"]) * 1e3 * int(facts["memory_bus_bits"]) / 4,  # two bits a clock
+    )
 
 
 def get_device_info(device_id: int = 0) -> DeviceInfo:

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from convolved import convolve
+from device_facts import Facts
 from rounded import normal
 
 import pygpukit as gp
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16
 from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
 from pygpukit.ops import host
-from pygpukit.ops.nn.conv import gathered, plan, tile
+from pygpukit.ops.nn.conv import gathered, plan
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -29,7 +31,7 @@ SHAPES = [
 
 
 @pytest.fixture(autouse=True)
-def _by_gathering(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _by_gathering(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> Iterator[None]:
     """Every convolution by its kernel; on the simulator checked, and compiled the quickest way."""
     native.prepare_calls(False)  # tests choose the kernel
     if is_sim():
@@ -38,9 +40,8 @@ def _by_gathering(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
         monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
         monkeypatch.setattr(gathered, "takes", lambda *_: True)
-        monkeypatch.setattr(gathered, "multiprocessors", lambda: 1)
-        monkeypatch.setattr(tile, "multiprocessors", lambda: 1)
-    elif gathered.architecture() != 90:
+        facts(sm_count=1)
+    elif device.current().capability != 90:
         pytest.skip("the kernel is for SM 9.0")
     yield
     native.prepare_calls(None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
@@ -61,6 +62,7 @@ def test_what_the_tensor_cores_take(
     given: dict[str, Any],
     backend: str,
     reason: str,
+    facts: Facts,
 ) -> None:
     monkeypatch.setattr(plan, "is_sim", lambda: False)
     monkeypatch.setattr(tile, "missing", lambda: "")
@@ -72,7 +74,7 @@ def test_what_the_tensor_cores_take(
         assert found[0] == backend and reason in found[1]
         if backend == "tile":
             out = (2, weight[0] * weight[1], *own.out)
-            monkeypatch.setattr(tile, "multiprocessors", lambda: 132)
+            facts(sm_count=132)
             assert tile.fastest(as_dtype(dtype), out, weight, own).filters >= 64
         elif dtype == "float32":
             assert plan.backend(as_dtype(dtype), True, *work)[0] == "tile"
@@ -80,8 +82,8 @@ def test_what_the_tensor_cores_take(
         plan.backend.cache_clear()
 
 
-def test_the_tile_follows_the_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tile, "multiprocessors", lambda: 132)
+def test_the_tile_follows_the_channels(facts: Facts) -> None:
+    facts(sm_count=132)
     own = Settings(1, (1, 1), (1, 1), (1, 1), (56, 56), None)
     dtype = as_dtype("bfloat16")
     for n in (64, 128, 256):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from convolved import convolve
+from device_facts import Facts
 from rounded import normal
 
 import pygpukit as gp
@@ -34,14 +35,13 @@ SHAPES = [
 
 
 @pytest.fixture(autouse=True)
-def _checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def _checked(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """On the simulator kernels are checked, and compiled the quickest way."""
     if is_sim():
         monkeypatch.setenv("PYGPUKIT_CHECK", "1")
         monkeypatch.setattr(launcher, "_kernels", {})
         monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
-        monkeypatch.setattr(group_blocks, "multiprocessors", lambda: 1)
-        monkeypatch.setattr(few_channels, "multiprocessors", lambda: 1)
+        facts(sm_count=1)
 
 
 def by(

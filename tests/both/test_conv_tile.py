@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from convolved import Values, convolve
+from device_facts import Facts
 from rounded import normal
 
 import pygpukit as gp
@@ -17,14 +18,14 @@ from pygpukit.core.dtypes import bfloat16
 from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
 from pygpukit.ops import host, plans
-from pygpukit.ops.nn.conv import plan, tile, tiles
+from pygpukit.ops.nn.conv import plan, tiles
 from pygpukit.ops.nn.conv.padded import padded
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
 
 @pytest.fixture(autouse=True)
-def _by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def _by_tiles(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """Every convolution by the tile kernel; on the simulator checked, and compiled the quickest way."""
     if not is_sim():
         return
@@ -32,7 +33,7 @@ def _by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "_kernels", {})
     monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
     monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
-    monkeypatch.setattr(tile, "multiprocessors", lambda: 1)
+    facts(sm_count=1)
 
 
 def by_tiles(function: Callable[..., gp.GPUArray], *arrays: gp.GPUArray, **settings: Any) -> gp.GPUArray:

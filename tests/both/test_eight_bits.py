@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit import ops
-from pygpukit.ops.matmul import eight_bits
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 Values = np.ndarray[Any, Any]
@@ -77,7 +77,7 @@ def test_products_of_one_row_and_of_weights() -> None:
         ops.gemv_bf16(a, other)
 
 
-def test_products_of_float32_in_eight_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_of_float32_in_eight_bits(facts: Facts) -> None:
     (a, x), (b, y) = normal("float32", 33, 300), normal("float32", 300, 17)
     if ops.fp8_sm90_available():
         found = ops.matmul_fp8_sm90(a * 1e-3, b)
@@ -89,7 +89,7 @@ def test_products_of_float32_in_eight_bits(monkeypatch: pytest.MonkeyPatch) -> N
         ops.matmul_fp8_sm90(a, a)
     with pytest.raises(gp.DTypeError, match="matmul_fp8_sm90: b is float64"):
         ops.matmul_fp8_sm90(a, b.astype("float64"))
-    monkeypatch.setattr(eight_bits, "architecture", lambda: 120)
+    facts(capability=120)
     assert not ops.fp8_sm90_available()
     with pytest.raises(gp.GPUError, match=r"matmul_fp8_sm90: .* SM 9.0; this device is SM 12.0"):
         ops.matmul_fp8_sm90(a, b)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 from fp4_reference import NUMBERS, SCALES, numbers_of, packed, quantised
 
 import pygpukit as gp
@@ -142,9 +143,9 @@ def test_products_of_two() -> None:
     near(ops.matmul_nvf4_bf16_sm120(bf16[0], bf16[1].T), wanted, 2.0**-8)
 
 
-def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     monkeypatch.setattr(fp4_blocks, "is_sim", lambda: False)
-    monkeypatch.setattr(fp4_blocks, "architecture", lambda: 90)
+    facts(capability=90)
     one = ops.quantize_nvfp4(gp.ones((4, 64)))
     message = (
         r"matmul_fp4: .* instructions of SM 12\.0; this device is SM 9\.0; decode the left operand: gp\.matmul_fp4"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 from rounded import normal
 
 import pygpukit as gp
@@ -64,7 +65,7 @@ def test_groups_of_rows_have_the_bits_of_their_products() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_all_that_is_asked_for_is_listed(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_is_asked_for_is_listed(dtype: str, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     asked: set[tuple[str, str]] = set()
 
     def launch(spec: KernelSpec, *_: Any) -> None:
@@ -72,7 +73,7 @@ def test_all_that_is_asked_for_is_listed(dtype: str, monkeypatch: pytest.MonkeyP
 
     if is_sim():
         monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
-        monkeypatch.setattr(grouped_tile, "multiprocessors", lambda: 132)
+        facts(sm_count=132)
     monkeypatch.setattr(grouped_tile, "launch", launch)
     with host.built_in_kernels():
         for m, n in ((1, 64), (60, 4096), (512, 4096)):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.ops.matmul import gemm, hopper, tensor_maps
@@ -17,9 +18,9 @@ def a() -> gp.GPUArray:
     return gp.ones((4, 32), "float32")
 
 
-def on_device(monkeypatch: pytest.MonkeyPatch, architecture: int) -> None:
+def on_device(monkeypatch: pytest.MonkeyPatch, facts: Facts, capability: int) -> None:
     monkeypatch.setattr(hopper, "is_sim", lambda: False)
-    monkeypatch.setattr(hopper, "architecture", lambda: architecture)
+    facts(capability=capability)
     monkeypatch.setattr(hopper.tensor_maps, "refusal", lambda: "")
 
 
@@ -36,16 +37,16 @@ def test_what_the_kernels_do_not_take_is_refused_by_name(a: gp.GPUArray) -> None
     assert not gp.matmul(a[:, :0], a.T[:0], tf32=True, backend="hopper").to_numpy().any()
 
 
-def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:
-    on_device(monkeypatch, 100)
+def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray, facts: Facts) -> None:
+    on_device(monkeypatch, facts, 100)
     with pytest.raises(gp.GPUError, match=r"instructions are those of SM 9\.0; this device is SM 10\.0; leave backend"):
         gp.matmul_plan(a, a.T, tf32=True, backend="hopper")
     monkeypatch.setattr(hopper, "_of_environment", lambda: "hopper")
     assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
 
 
-def test_the_environment_asks_where_they_can(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:
-    on_device(monkeypatch, 90)
+def test_the_environment_asks_where_they_can(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray, facts: Facts) -> None:
+    on_device(monkeypatch, facts, 90)
     assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
     monkeypatch.setattr(hopper, "_of_environment", lambda: "hopper")
     plan = gp.matmul_plan(a, a.T, tf32=True)
@@ -56,10 +57,9 @@ def test_the_environment_asks_where_they_can(monkeypatch: pytest.MonkeyPatch, a:
     assert gp.ops.matmul_fp8_plan(eight, eight.T, 2.0).backend == "hopper"
 
 
-def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_device(monkeypatch, 90)
-    monkeypatch.setattr(hopper, "multiprocessors", lambda: 132)
-    hopper._is_faster.cache_clear()
+def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+    on_device(monkeypatch, facts, 90)
+    facts(sm_count=132)
 
     def taken(kind: str, dtype: str, m: int, n: int, k: int, along: bool = True) -> bool:
         a, b = gp.empty((m, k), dtype), gp.empty((n, k), dtype).T if along else gp.empty((k, n), dtype)
@@ -67,14 +67,13 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) 
 
     assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 14336, 4096)
     assert taken("tf32", "float32", 2048, 2048, 2048) and not taken("tf32", "float32", 1, 2048, 2048)
-    assert taken("half", "bfloat16", 4096, 4096, 4096) and not taken("half", "bfloat16", 512, 512, 512)
-    assert not taken("half", "bfloat16", 4096, 4096, 4096, along=False)  # it would be copied
+    assert taken("half", "bfloat16", 4096, 4096, 4096) and not taken("half", "bfloat16", 16, 4096, 4096)
+    assert taken("half", "bfloat16", 512, 512, 512), "by single blocks"
+    assert not taken("half", "bfloat16", 64, 64, 4096), "few tiles of a long sum"
     assert taken("half", "bfloat16", 4093, 4099, 4101, along=False)  # as it is for every kernel
     assert not taken("int8", "int8", 2048, 2048, 2048)
-    hopper._is_faster.cache_clear()
-    on_device(monkeypatch, 100)
+    on_device(monkeypatch, facts, 100)
     assert not taken("fp8", "float8_e4m3", 2048, 2048, 2048)
-    hopper._is_faster.cache_clear()
 
 
 def test_what_is_faster_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

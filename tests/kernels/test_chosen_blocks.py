@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
 import pytest
+from device_facts import Facts
 
 from pygpukit.core.dtypes import bfloat16
-from pygpukit.ops.matmul import hopper, real, turns
+from pygpukit.ops.matmul import hopper, real
 
 MEASURED = Path(__file__).parents[2] / "docs" / "results" / "h100" / "blocks.json"
 ROWS = json.loads(MEASURED.read_text())["rows"]
 
 
 @pytest.fixture(autouse=True)
-def _measured_device() -> Iterator[None]:
-    kept = (hopper._is_faster, hopper._by_turns, hopper.tiling, turns.fastest)  # choices for this process's device
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (hopper, turns, real):
-            patch.setattr(module, "multiprocessors", lambda: 132)
-        patch.setattr(real, "architecture", lambda: 90)
-        for function in kept:
-            function.cache_clear()
-        yield
-    for function in kept:
-        function.cache_clear()
+def _measured_device(facts: Facts) -> None:
+    facts(sm_count=132, capability=90)
 
 
 def by_pairs_turns_or_tiles(row: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.jit.compile import simulator
@@ -19,12 +20,12 @@ ROWS = (1, 3, 8, 17, 64, 65, 200)
 
 
 @pytest.fixture(autouse=True)
-def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """Compiled without optimisation and checks, which takes the least time: tests/sweep has these kernels checked."""
     monkeypatch.delenv("PYGPUKIT_CHECK")
     monkeypatch.setattr(simulator, "_FLAGS", tuple("-O0" if flag == "-O2" else flag for flag in simulator._FLAGS))
     monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
-    monkeypatch.setattr(tile, "multiprocessors", lambda: 132)
+    facts(sm_count=132)
 
 
 @pytest.fixture

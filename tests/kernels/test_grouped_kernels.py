@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.ops.matmul import grouped, grouped_hopper, grouped_tile, hopper
@@ -12,9 +13,9 @@ HALVES = ("bfloat16", "float16")
 
 
 @pytest.fixture(autouse=True)
-def _few_blocks(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _few_blocks(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     monkeypatch.delenv("PYGPUKIT_CHECK")  # tests/sweep has these kernels checked
-    monkeypatch.setattr(grouped_hopper, "multiprocessors", lambda: 6)
+    facts(sm_count=6)
 
 
 def normal(dtype: str, *shape: int) -> gp.GPUArray:
@@ -44,8 +45,8 @@ def check(x: gp.GPUArray, w: gp.GPUArray, counts: list[int]) -> None:
 
 @pytest.mark.parametrize("sms", [1, 6, 22])
 @pytest.mark.parametrize("dtype", HALVES)
-def test_groups_have_the_bits_of_their_products(dtype: str, sms: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped_hopper, "multiprocessors", lambda: sms)  # pairs go from tile to tile
+def test_groups_have_the_bits_of_their_products(dtype: str, sms: int, facts: Facts) -> None:
+    facts(sm_count=sms)  # pairs go from tile to tile
     rng = np.random.default_rng()
     for seen in range(4):
         rows, groups = int(rng.integers(1, 700)), int(rng.choice([1, 3, 40]))
@@ -91,7 +92,7 @@ def test_counts_of_int64_do_not_wrap(counts: list[int]) -> None:
     np.testing.assert_array_equal(given.to_numpy(), counts)
 
 
-def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     x, w = normal("bfloat16", 8, 16), normal("bfloat16", 2, 16, 8)
     assert grouped._product_of(x, w) is grouped._on_device, "without tensor cores"
     monkeypatch.setattr(grouped_tile, "planned", lambda *_: "tile")
@@ -102,10 +103,10 @@ def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         (90, grouped_hopper.product),
         (100, grouped_tile.product),
     ):
-        monkeypatch.setattr(grouped_hopper, "architecture", lambda architecture=architecture: architecture)
+        facts(capability=architecture)
         assert grouped._product_of(x, w) is product
     monkeypatch.setattr(grouped_hopper.tensor_maps, "refusal", lambda: "no such maps")
-    monkeypatch.setattr(grouped_hopper, "architecture", lambda: 90)
+    facts(capability=90)
     assert grouped._product_of(x, w) is grouped_tile.product
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit._core import native
@@ -71,10 +72,10 @@ TILINGS = [(256, "bfloat16", False), (256, "float16", True), (192, "float16", Fa
 
 
 @pytest.fixture
-def tiles(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def tiles(columns: int, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """One pair of blocks makes all tiles, of so many columns."""
     (one,) = (one for one in of_pairs("half") if one.columns == columns)
-    monkeypatch.setattr(hopper, "multiprocessors", lambda: 2)
+    facts(sm_count=2)
     monkeypatch.setattr(hopper, "tiling", lambda *_: one)
 
 

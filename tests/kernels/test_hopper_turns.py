@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.ops import host
@@ -15,8 +16,8 @@ from pygpukit.ops.matmul.tiles import Tile
 
 
 @pytest.fixture(autouse=True)
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(turns, "multiprocessors", lambda: 2)  # blocks make tiles one after the other
+def kernels(facts: Facts) -> Iterator[None]:
+    facts(sm_count=2)  # blocks make tiles one after the other
     with host.built_in_kernels():
         yield
 
@@ -70,11 +71,8 @@ def test_a_result_with_steps_and_an_odd_place() -> None:
     is_right(wide[1:].reshape(70, 64), a, b)
 
 
-def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (turns, hopper):
-        monkeypatch.setattr(module, "multiprocessors", lambda: 132)
-    for cached in (turns.fastest, hopper._by_turns, hopper.tiling):
-        cached.cache_clear()
+def test_plans_take_them_where_they_are_faster(facts: Facts) -> None:
+    facts(sm_count=132)
 
     def tile(batches: int, m: int, n: int, k: int) -> Tile:
         return hopper.chosen("half", gp.empty((batches, m, k), "bfloat16"), gp.empty((batches, k, n), "bfloat16"))
@@ -82,8 +80,6 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) 
     assert tile(64, 512, 512, 512) in turns.tiles()
     assert tile(1, 8192, 8192, 8192) not in turns.tiles()
     assert tile(8, 1000, 1000, 1000) not in turns.tiles(), "rows of no whole 128 bytes"
-    for cached in (turns.fastest, hopper._by_turns, hopper.tiling):
-        cached.cache_clear()
 
 
 def test_the_products_by_name_take_them() -> None:

@@ -190,7 +190,6 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     from pygpukit.core import device
     from pygpukit.ops import plans
     from pygpukit.ops.matmul import measured, odd, tiles
-    from pygpukit.ops.matmul import tile as products_tile
 
     facts = [
         {**native.device_info(0), "name": "large", "compute_major": 9, "compute_minor": 0, "multiprocessor_count": 132},
@@ -207,12 +206,11 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
         shape = (4096, 4096, 4096, 1)
         seen.append(
             (
-                products_tile.multiprocessors(),
-                products_tile.architecture(),
+                device.current(),
                 measured.source(),
-                odd.fastest(*shape, products_tile.multiprocessors()),
-                tiles.fastest("half", 512, 4096, 4096, 1, 2, products_tile.multiprocessors()).time_us(
-                    512, 4096, 4096, 1, 2, products_tile.multiprocessors()
+                odd.fastest(*shape, device.current().sm_count),
+                tiles.fastest("half", 512, 4096, 4096, 1, 2, device.current().sm_count).time_us(
+                    512, 4096, 4096, 1, 2, device.current().sm_count
                 ),
             )
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from device_facts import Facts, having
 
 import pygpukit as gp
 from pygpukit._core import native
@@ -15,11 +16,10 @@ HALVES = ("bfloat16", "float16")
 
 
 @pytest.fixture(autouse=True)
-def _as_on_sm_90(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _as_on_sm_90(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     monkeypatch.delenv("PYGPUKIT_CHECK")  # tests/sweep has these kernels checked
     monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
-    monkeypatch.setattr(tile, "multiprocessors", lambda: 132)
-    monkeypatch.setattr(tile, "architecture", lambda: 90)
+    facts(sm_count=132, capability=90)
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_other_strides_are_copied_first(taken: list[odd.Block]) -> None:
     assert not taken and not isinstance(gp.matmul_plan(a, b).tile, odd.Block)
 
 
-def test_elsewhere_nothing_is_taken(taken: list[odd.Block], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tile, "architecture", lambda: 80)
+def test_elsewhere_nothing_is_taken(taken: list[odd.Block], facts: Facts) -> None:
+    facts(capability=80)
     a, b = normal("bfloat16", 20, 33), normal("bfloat16", 33, 37)
     close(gp.matmul(a, b), a, b)
     assert not taken
@@ -86,8 +86,7 @@ def test_bits_are_those_of_every_block_and_tile(dtype: str) -> None:
     a, b = normal(dtype, 70, 203), normal(dtype, 203, 69)
     whole = gp.matmul(a, b).to_numpy()
     wanted = gp.empty((70, 69), dtype)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tile, "architecture", lambda: 80)
+    with having(capability=80):
         tile.product(a, b, wanted)
     assert whole.tobytes() == wanted.to_numpy().tobytes()
     for one in odd.blocks():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit._core import native
@@ -26,10 +27,10 @@ def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=[80, 90])
-def architecture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def architecture(request: pytest.FixtureRequest, facts: Facts) -> int:
     """On SM 9.0 float64 has tensor cores."""
     found: int = request.param
-    monkeypatch.setattr(real, "architecture", lambda: found)
+    facts(capability=found)
     return found
 
 
@@ -182,9 +183,9 @@ def test_calls_are_prepared(prepared: None, launched: list[tuple[int, int]]) -> 
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_blocks_fit_multiprocessors(dtype: str, architecture: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_fit_multiprocessors(dtype: str, architecture: int, facts: Facts) -> None:
     """The block follows from extents and device alone, and small results are cut into more of them."""
-    monkeypatch.setattr(real, "multiprocessors", lambda: 132)
+    facts(sm_count=132)
     large, small = (real.block(dtype, 1, size, size, 1024, (0, 1)) for size in (8192, 256))
     assert large.tiles(256, 256) < small.tiles(256, 256)
     assert large.tensor == small.tensor == (dtype == "float64" and architecture == 90)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from device_facts import Facts
 from llm import tiny
 
 import pygpukit as gp
@@ -179,11 +180,11 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_row_has_the_same_bits_by_the_kernel_for_one_and_by_that_for_several(
-    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, dtype: str
+    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, dtype: str, facts: Facts
 ) -> None:
     from pygpukit.nn.linear import layer as linear
 
-    monkeypatch.setattr(linear, "multiprocessors", lambda: 2)
+    facts(sm_count=2)
     n, k = 75, 1160  # more columns than warps, more pieces than a stage
     norm = Norm(array(RANDOM.standard_normal(k), dtype))
     product = LinearBF16(array(RANDOM.standard_normal((2 * n, k)), dtype), array(RANDOM.standard_normal(2 * n), dtype))
@@ -199,14 +200,12 @@ def test_a_row_has_the_same_bits_by_the_kernel_for_one_and_by_that_for_several(
         assert (product.new_bests() is None) == (stages == ())
 
 
-def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(
-    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(kernels_on_sim: None, facts: Facts) -> None:
     from pygpukit.llm.engine.sampling import Sampler
     from pygpukit.nn.batch import new_batch
-    from pygpukit.nn.linear import layer as linear
 
-    monkeypatch.setattr(linear, "multiprocessors", lambda: 4)
+
+    facts(sm_count=4)
     count, hidden = 90, 8  # more columns than warps: some take several
     norm = Norm(array(np.ones(hidden)))
     x = array(RANDOM.standard_normal((1, hidden)))

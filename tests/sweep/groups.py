@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
+from device_facts import having
 
 import pygpukit as gp
 from pygpukit.ops.matmul import grouped_hopper
@@ -30,8 +30,7 @@ def _calls(variant: str) -> Iterator[Call]:
 
     def product(x: gp.GPUArray, w: gp.GPUArray, counts: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((x.shape[0], w.shape[2]), float("nan"), dtype)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(grouped_hopper, "multiprocessors", lambda: 4)  # two pairs make five tiles, the last as two
+        with having(sm_count=4):  # two pairs make five tiles, the last as two
             grouped_hopper.product(x, w, counts, out)
         return out
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import having
 
 import pygpukit as gp
 from pygpukit.ops.matmul import hopper
@@ -32,8 +33,7 @@ def _arguments(expression: str) -> list[str]:
 def one_cluster(kind: str, columns: int) -> Iterator[None]:
     """One pair of blocks makes all tiles, of so many columns, one after the other."""
     (one,) = (one for one in of_pairs(kind) if one.columns == columns)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hopper, "multiprocessors", lambda: 2)
+    with having(sm_count=2), pytest.MonkeyPatch.context() as patch:
         patch.setattr(hopper, "tiling", lambda *_: one)
         yield
 

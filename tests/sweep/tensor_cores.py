@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import having
 
 import pygpukit as gp
 from pygpukit.ops import plans
@@ -153,8 +154,7 @@ def _decoded(variant: str) -> Iterator[Call]:
         """On a large device, and on one of a single multiprocessor."""
         out = [gp.full((m, n), float("nan"), result) for _ in range(2)]
         decoded_tile.product(a, w.T, left, right, out[0])
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(decoded_tile, "multiprocessors", lambda: 1)
+        with having(sm_count=1):
             decoded_tile.product(a, w.T, left, right, out[1])
         return out
 

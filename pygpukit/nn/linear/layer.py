@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.core import device
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ShapeError
 from pygpukit.nn.batch import product
@@ -18,7 +19,6 @@ from pygpukit.nn.norm import Norm
 from pygpukit.ops import copying, elementwise, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.gemm import matmul
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class LinearBF16:
 
     def _blocks(self, columns: int) -> int:
         """Of the kernels for one row: one for each multiprocessor."""
-        return min(-(-columns // _ROW_COLUMNS), multiprocessors())
+        return min(-(-columns // _ROW_COLUMNS), device.current().sm_count)
 
     def _prefill(self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue) -> None:
         """A matrix product, and one launch for what comes after it, where anything does."""

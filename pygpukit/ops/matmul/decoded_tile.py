@@ -8,13 +8,14 @@ from itertools import product as product_of
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.dtypes import float32
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying
 from pygpukit.ops.matmul.fp8_tile import BLOCK
 from pygpukit.ops.matmul.fp8_tile import ELEMENTS as WEIGHTS
 from pygpukit.ops.matmul.reading import readable
-from pygpukit.ops.matmul.tile import ELEMENTS, multiprocessors
+from pygpukit.ops.matmul.tile import ELEMENTS
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
     direct = out.is_contiguous() and out.dtype in results
     dense = out if direct else native.empty((m, n), a.dtype if out.dtype == a.dtype else float32)
     one = next((one for one in _TILES if m <= one.rows), _TILES[-1])
-    if one is _TILES[0] and n > one.columns * multiprocessors():
+    if one is _TILES[0] and n > one.columns * device.current().sm_count:
         one = _MANY
     given = [left.values, None if right.by_block else right.values, right.values if right.by_block else None]
     counts = (m, n, -(-k // BLOCK))

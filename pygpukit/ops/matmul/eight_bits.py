@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit.array import factory
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float8_e4m3, float32, int32, int64, uint8
 from pygpukit.core.errors import DTypeError, GPUError, ShapeError
@@ -16,7 +17,6 @@ from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16, gemv_fp8_bf16_batched, matmul
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.matmul.grouped import grouped_matmul
 from pygpukit.ops.matmul.quantised import quantize
-from pygpukit.ops.matmul.tile import architecture
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _BLOCK, _LARGEST = 128, 448.0  # numbers that share a scale; of float8_e4m3
 
 def fp8_sm90_available() -> bool:
     """Whether matmul_fp8_sm90() runs: on devices of SM 9.0, and on the simulated one, which has no others."""
-    return architecture() == sm90.SM and (is_sim() or not tensor_maps.refusal())
+    return device.current().capability == sm90.SM and (is_sim() or not tensor_maps.refusal())
 
 
 def matmul_fp8_sm90(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
@@ -65,7 +65,7 @@ def matmul_fp8_sm90(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) ->
         raise ShapeError(f"{what}: a has shape {a.shape} and b {b.shape}; they must be (m, k) and (k, n)")
     check_devices(what, a, b)
     if not fp8_sm90_available():
-        here = f"{architecture() // 10}.{architecture() % 10}"
+        here = f"{device.current().capability // 10}.{device.current().capability % 10}"
         raise GPUError(
             f"{what}: its instructions are those of SM 9.0; this device is SM {here}; gp.matmul_fp8 runs on it"
         )

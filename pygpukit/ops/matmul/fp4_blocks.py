@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import float8_e4m3, uint8
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.fp4_codes import NUMBERS, SCALES, Fp4Matrix
-from pygpukit.ops.matmul.tile import architecture
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ FORMATS = ((float8_e4m3, 16), (uint8, 32))
 
 def refusal() -> str:
     """Why the open device has no such products, "" where it has."""
-    if is_sim() or architecture() // 10 == _SM:
+    capability = device.current().capability
+    if is_sim() or capability // 10 == _SM:
         return ""
-    return f"the kernel for two fp4 operands has instructions of SM 12.0; this device is SM {architecture() / 10:.1f}"
+    return f"the kernel for two fp4 operands has instructions of SM 12.0; this device is SM {capability / 10:.1f}"
 
 
 def product(a: Fp4Matrix, b: Fp4Matrix, out: GPUArray) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.dtypes import bfloat16, float8_e4m3, float16, float32, int32, uint8
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.operands import is_array, span
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def quantise(x: GPUArray, one: Fp4Matrix, measured: bool) -> None:
     call, spans = _packed(x, one, _MEASURED if measured else _NO_SCALE if of_all is None else _GIVEN)
     if measured:
         native.fill(largest, bytes(4))
-        blocks = min(-(-x.size // _THREADS), 8 * multiprocessors())
+        blocks = min(-(-x.size // _THREADS), 8 * device.current().sm_count)
         of_type = SOURCE.of(f"pk::fp4_largest<{CTYPES[x.dtype.name]}>")
         kernels.launch(of_type, (blocks, 1, 1), (_THREADS, 1, 1), spans, largest, call)
     spec = SOURCE.of(f"pk::fp4_quantise<{CTYPES[x.dtype.name]}, {template(one)}>")

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from itertools import product as product_of
 from typing import TYPE_CHECKING
 
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, launch, lost
 from pygpukit.ops import raw
 from pygpukit.ops.matmul import sm90, tensor_maps
 from pygpukit.ops.matmul.grouped_tile import operands
 from pygpukit.ops.matmul.reading import ALIGNMENT
-from pygpukit.ops.matmul.tile import architecture, multiprocessors
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -35,7 +35,7 @@ _ROWS, _COLUMNS, _BOX = 256, 256, 64  # grouped_hopper.cu: kPairRows, kColumns, 
 
 def takes(x: GPUArray, w: GPUArray) -> bool:
     """Whether the kernels take x and w of grouped_matmul(), which the tile kernels take."""
-    if is_sim() or architecture() != sm90.SM or tensor_maps.refusal() or lost.why(SOURCE):
+    if is_sim() or device.current().capability != sm90.SM or tensor_maps.refusal() or lost.why(SOURCE):
         return False
     return _most(x.shape[0], w.shape[0], w.shape[2]) < 2**30
 
@@ -51,7 +51,7 @@ def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     left, right = operands(x, w)
     turned = not right.transposed
     whole = n * size % ALIGNMENT == 0 and raw.address(out) % ALIGNMENT == 0
-    pairs = min(_most(rows, groups, n), max(multiprocessors() // sm90.PAIR, 1))
+    pairs = min(_most(rows, groups, n), max(device.current().sm_count // sm90.PAIR, 1))
     launch(
         SOURCE.of(_expression(out.dtype.name, turned)),
         (pairs * sm90.PAIR, 1, 1),

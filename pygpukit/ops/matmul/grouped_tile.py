@@ -8,11 +8,12 @@ from itertools import product as product_of
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying
 from pygpukit.ops.matmul import plan
 from pygpukit.ops.matmul.reading import Stack, readable, whole
-from pygpukit.ops.matmul.tile import ELEMENTS, multiprocessors
+from pygpukit.ops.matmul.tile import ELEMENTS
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
 
@@ -46,7 +47,7 @@ def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     left, right = operands(x, w)
     width = whole(n, out.itemsize)
     dense = out if width == n else native.empty((rows, width), out.dtype)
-    one = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, multiprocessors(), general=True)
+    one = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, device.current().sm_count, general=True)
     most = rows // one.rows + groups + 1  # a group's last tile may be a part
     launch(
         GROUPED.of(_expression(out.dtype.name, one, right.transposed)),

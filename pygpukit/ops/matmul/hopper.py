@@ -14,6 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, float32, int8
@@ -25,7 +26,7 @@ from pygpukit.ops.matmul.after import After
 from pygpukit.ops.matmul.fp8_tile import Scale
 from pygpukit.ops.matmul.reading import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.stacks import is_one_product, matrix_of, rows_of
-from pygpukit.ops.matmul.tile import UNALIGNED, architecture, multiprocessors
+from pygpukit.ops.matmul.tile import UNALIGNED
 from pygpukit.ops.matmul.tiles import Tile, fastest, of_pairs
 from pygpukit.ops.operands import span
 
@@ -125,7 +126,7 @@ def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], tur
     products, m, n, k = shape
     if refusal(kind, dtype, shape) or missing() or (kind == "half" and skinny.takes(m, turned)):
         return False
-    size, sms = dtype.itemsize, multiprocessors()
+    size, sms = dtype.itemsize, device.current().sm_count
     odd = kind == "half" and n * size % ALIGNMENT != 0
     other = fastest(kind, m, n, k, products, size, sms, odd or turned).time_us(m, n, k, products, size, sms)
     if kind == "half":
@@ -145,7 +146,7 @@ def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool, halved: bo
 
 def _of_pairs_us(kind: str, shape: tuple[int, int, int, int], one: Tile) -> float:
     products, m, n, k = shape
-    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(multiprocessors() // sm90.PAIR, 1)
+    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(device.current().sm_count // sm90.PAIR, 1)
     return one.time_us(m, n, k, products, size, pairs)
 
 
@@ -259,7 +260,7 @@ def _launch(
     pairs = products * -(-m // one.rows) * -(-across_b // one.columns)
     launch(
         SOURCE.of(_expression(a.dtype.name, result.name, scaling, one.columns, turned, how)),
-        (min(pairs, max(multiprocessors() // sm90.PAIR, 1)) * sm90.PAIR, 1, 1),
+        (min(pairs, max(device.current().sm_count // sm90.PAIR, 1)) * sm90.PAIR, 1, 1),
         sm90.THREADS,
         call,
         *operands,
@@ -311,8 +312,8 @@ def refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int])
     """Why these kernels do not take a product of operands of that type, "" where they do."""
     if kind not in _FAMILIES:
         return f"these kernels multiply 8-bit floats, float16, bfloat16, and float32 with tf32=True, not {dtype}"
-    if not is_sim() and architecture() != sm90.SM:
-        return f"its instructions are those of SM 9.0; this device is SM {architecture() / 10:.1f}"
+    if not is_sim() and device.current().capability != sm90.SM:
+        return f"its instructions are those of SM 9.0; this device is SM {device.current().capability / 10:.1f}"
     products, m, n, _ = shape
     smallest = min(one.columns for one in of_pairs(kind))
     if max(shape) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // smallest) >= 2**31:

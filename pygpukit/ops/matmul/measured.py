@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pygpukit._core import native
-from pygpukit.core import pretended
+from pygpukit.core import device, pretended
 from pygpukit.core.choices import by_device
-from pygpukit.core.device import device_facts
 from pygpukit.ops import plans
 
 H100 = Path(__file__).parent / "plans" / "h100.json"
@@ -32,14 +31,14 @@ def table() -> dict[str, Any]:
     if _is_none():
         return listed
     own = plans.table(FAMILY)
-    steps, memory = _scales(device_facts(native.current_device()))
+    steps, memory = _scales(device.current())
     return {part: own.get(part) or _scaled(entries, steps, memory) for part, entries in listed.items()}
 
 
 @by_device
 def source() -> str:
     """Where the times are from, for a plan's reason."""
-    if _is_none() or int(device_facts(native.current_device())["compute_major"]) == 9:
+    if _is_none() or device.current().capability // 10 == 9:
         return H100.name
     own = "tiles" in plans.table(FAMILY)
     return "the device's table" if own else f"{H100.name}, scaled by the device's facts"
@@ -50,15 +49,13 @@ def _is_none() -> bool:
     return pretended.current is None and native.backend_name() != "cuda"
 
 
-def _scales(facts: dict[str, Any]) -> tuple[float, float]:
+def _scales(facts: device.Facts) -> tuple[float, float]:
     """How much longer a step, and a byte, takes than on an H100. 1 on SM 9.0, where the times were compared."""
-    number = 10 * int(facts["compute_major"]) + int(facts["compute_minor"])
-    if number == 90:
+    if facts.capability == 90:
         return 1.0, 1.0
-    rate = _RATES.get(number, _RATES[89])
-    clock, moved = int(facts["clock_khz"]), int(facts["memory_clock_khz"]) * 1e3 * int(facts["memory_bus_bits"]) / 4
-    steps = _RATES[90] * _CLOCK_KHZ / (rate * clock) if clock > 0 else _RATES[90] / rate
-    return steps, _BYTES_PER_S / moved if moved > 0 else 1.0
+    rate = _RATES.get(facts.capability, _RATES[89])
+    steps = _RATES[90] * _CLOCK_KHZ / (rate * facts.clock_khz) if facts.clock_khz > 0 else _RATES[90] / rate
+    return steps, _BYTES_PER_S / facts.bandwidth if facts.bandwidth > 0 else 1.0
 
 
 def _scaled(entries: Any, steps: float, memory: float) -> Any:

@@ -8,10 +8,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import raw
 from pygpukit.ops.matmul.reading import ALIGNMENT, readable, whole
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.matmul.tiles import Tile, fastest, tiles
 from pygpukit.ops.operands import span
 
@@ -52,7 +52,7 @@ def chosen(a: GPUArray, b: GPUArray) -> Tile:
     """The tile that product() takes for these operands. Copies and launches nothing."""
     *batch, m, k = a.shape
     family = _FAMILIES[a.dtype.name]
-    return fastest(family, m, b.shape[-1], k, prod(batch), a.itemsize, multiprocessors())
+    return fastest(family, m, b.shape[-1], k, prod(batch), a.itemsize, device.current().sm_count)
 
 
 def _expression(family: str, one: Tile) -> str:

@@ -13,8 +13,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.choices import by_device
-from pygpukit.core.device import device_facts
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -90,7 +90,7 @@ def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple
 @by_device
 def _fitting() -> tuple[Block, ...]:
     """The blocks whose operands the device's shared memory holds, however they lie; the smallest one last."""
-    room = int(device_facts(native.current_device())["max_shared_per_block_optin_bytes"])
+    room = device.current().shared_bytes
     size = {one: max(one.shared_bytes(*along) for along in product_of((False, True), repeat=2)) for one in blocks()}
     smallest = min(blocks(), key=lambda one: size[one])
     return (*(one for one in blocks() if size[one] <= room and one != smallest), smallest)
@@ -109,8 +109,7 @@ def any_product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     a, b = (one if as_it_is(one, one.itemsize) is not None else copying.clone(one) for one in (a, b))
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    sms = int(device_facts(native.current_device())["multiprocessor_count"])
-    product(a, b, dense, fastest(m, n, k, prod(out.shape[:-2]), sms)[1])
+    product(a, b, dense, fastest(m, n, k, prod(out.shape[:-2]), device.current().sm_count)[1])
     if dense is not out:
         copying.copy_to(dense, out)
 

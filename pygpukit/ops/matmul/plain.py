@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import layout
+from pygpukit.core import device
 from pygpukit.core.dtypes import bfloat16, float16, float32, float64, int8, int32
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import few, real
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def tile(out: GPUArray) -> tuple[int, int]:
     """Rows and columns of the result that a thread makes: the most that still give every multiprocessor a block. Sums
     are the same for all."""
     fitting = tiles(out.dtype)
-    return next((one for one in fitting if prod(grid(out, one)) >= multiprocessors()), fitting[-1])
+    return next((one for one in fitting if prod(grid(out, one)) >= device.current().sm_count), fitting[-1])
 
 
 def tiles(dtype: DataType) -> tuple[tuple[int, int], ...]:

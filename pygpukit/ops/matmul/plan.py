@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32, int8, int32
@@ -78,7 +79,7 @@ def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: 
     width, depth = n + _FILLED, k + _FILLED
     if batches > MAX_BATCH or max(m * depth, depth * width, m * width) * batches > 2**31 - 1:
         return "plain", "an operand has more elements than a tile kernel counts"
-    if kind in _FP8 and tile.architecture() < _FP8_SINCE:
+    if kind in _FP8 and device.current().capability < _FP8_SINCE:
         return "plain", "the device's tile kernels know no fp8; decoded to float32, on CUDA cores"
     if missing := tile.missing():
         return _instead(kind, dtype, (batches, m, n, k), missing)

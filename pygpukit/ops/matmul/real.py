@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.choices import by_device
 from pygpukit.ops import copying, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import few, sm90
 from pygpukit.ops.matmul.reading import ALIGNMENT
-from pygpukit.ops.matmul.tile import architecture, multiprocessors
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -197,7 +197,7 @@ def launch(
 
 def block(dtype: str, batches: int, m: int, n: int, k: int, read: tuple[int, int]) -> Block:
     """The block whose measured times are shortest. Sums are the same for all."""
-    return _fastest(dtype, batches, m, n, k, read, multiprocessors(), architecture() == sm90.SM)
+    return _fastest(dtype, batches, m, n, k, read, device.current().sm_count, device.current().capability == sm90.SM)
 
 
 @by_device

@@ -9,8 +9,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.choices import by_device
-from pygpukit.core.device import device_facts
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import raw
 from pygpukit.ops.matmul import odd, skinny
@@ -54,7 +54,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         skinny.product(left, right, out, (batches, m, n, k))
         return
     general, deep = left.transposed or not aligned, _deep(left.lead, right.lead)
-    one = fastest("half", m, n, k, batches, out.itemsize, multiprocessors(), general, deep)
+    one = fastest("half", m, n, k, batches, out.itemsize, device.current().sm_count, general, deep)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
     repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
@@ -82,12 +82,6 @@ def _listing() -> Iterator[tuple[str, ...]]:
                 yield (_expression(dtype, tile, a_transposed, b_transposed, c_aligned),)
 
 
-@by_device
-def multiprocessors() -> int:
-    """Of the current device."""
-    return int(device_facts(native.current_device())["multiprocessor_count"])
-
-
 def chosen(a: GPUArray, b: GPUArray) -> Tile | skinny.Block | odd.Block:
     """What product() makes in one block, for these operands. Copies and launches nothing."""
     if a.ndim > 2 and is_one_product(b, a):
@@ -101,7 +95,7 @@ def chosen(a: GPUArray, b: GPUArray) -> Tile | skinny.Block | odd.Block:
         return skinny.block()
     general = transposed or n % _ROW != 0
     deep = _deep(*(whole(k, a.itemsize) if side is None else side.lead for side in (left, right)))
-    return fastest("half", m, n, k, prod(a.shape[:-2]), a.itemsize, multiprocessors(), general, deep)
+    return fastest("half", m, n, k, prod(a.shape[:-2]), a.itemsize, device.current().sm_count, general, deep)
 
 
 def _deep(*leads: int) -> bool:
@@ -115,7 +109,7 @@ def odd_block(a: GPUArray, b: GPUArray) -> odd.Block | None:
         a, b = rows_of(a), matrix_of(b)
     size = a.itemsize
     anyhow = as_it_is(a, size), as_it_is(b, size)
-    if architecture() != _ODD_SM or anyhow[0] is None or anyhow[1] is None or odd.refusal():
+    if device.current().capability != _ODD_SM or anyhow[0] is None or anyhow[1] is None or odd.refusal():
         return None
     *batch, m, k = a.shape
     n, launches, elements = b.shape[-1], 0, 0
@@ -132,19 +126,11 @@ def odd_block(a: GPUArray, b: GPUArray) -> odd.Block | None:
 def _faster(shape: tuple[int, int, int, int], size: int, launches: int, elements: int) -> odd.Block | None:
     """The block of odd.cu, None where tiles are faster after so many launches that copy so many elements."""
     batches, m, n, k = shape
-    sms, general = multiprocessors(), n % _ROW != 0
+    sms, general = device.current().sm_count, n % _ROW != 0
     copies = launches * _LAUNCH_US + elements * size / 2**20 * _COPY_US_PER_MB
     tiles_us = fastest("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
     time_us, block = odd.fastest(m, n, k, batches, sms)
     return block if time_us < tiles_us * (UNALIGNED if general else 1.0) + copies else None
-
-
-@by_device
-def architecture() -> int:
-    """Of the current device: 90 for compute capability 9.0."""
-    from pygpukit.jit.compile import nvrtc
-
-    return int(nvrtc.device_arch(native.current_device()).removeprefix("sm_").rstrip("af"))
 
 
 @by_device

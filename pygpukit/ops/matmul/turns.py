@@ -11,12 +11,12 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.choices import by_device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import measured, sm90
 from pygpukit.ops.matmul.reading import ALIGNMENT, readable
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.matmul.tiles import Tile
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tu
     if k % sm90.CHUNK or (not along_k and n % sm90.CHUNK):
         return None
     times = (
-        (one.time_us(m, n, k, products, _SIZE, multiprocessors()), one) for one in tiles() if one.general >= turned
+        (one.time_us(m, n, k, products, _SIZE, device.current().sm_count), one)
+        for one in tiles()
+        if one.general >= turned
     )
     time, one = min(times, key=lambda pair: pair[0])
     return one, time
@@ -70,7 +72,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
     blocks = products * -(-m // one.rows) * -(-n // one.columns)
     spec = SOURCE.of(_expression(a.dtype.name, one, turned))
     operands = sm90.mapped(stacks, boxes, (m, n), turned, k)
-    launch(spec, (min(blocks, multiprocessors()), 1, 1), sm90.THREADS, call, *operands, dense)
+    launch(spec, (min(blocks, device.current().sm_count), 1, 1), sm90.THREADS, call, *operands, dense)
     if dense is not out:
         copying.copy_to(dense, out)
 

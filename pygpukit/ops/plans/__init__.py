@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
-from pygpukit.core.device import device_facts
 
 VARIABLE = "PYGPUKIT_PLANS"
 SHIPPED = Path(__file__).parent
@@ -72,19 +71,19 @@ def _forget() -> None:
         kept.cache_clear()
 
 
-def file_name(device: str) -> str:
+def file_name(name: str) -> str:
     """Of the table of a device: "NVIDIA H200" has nvidia-h200.json."""
-    return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-") + ".json"
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".json"
 
 
-def find(device: str) -> Path | None:
+def find(name: str) -> Path | None:
     """The table of a device, None where there is none. Raises FileNotFoundError where $PYGPUKIT_PLANS is no folder."""
     folders = [SHIPPED]
     if named := os.environ.get(VARIABLE):
         if not Path(named).is_dir():
             raise FileNotFoundError(f"{VARIABLE} is {named!r}: there is no such folder; make it, or unset {VARIABLE}")
         folders.insert(0, Path(named))
-    return next((folder / file_name(device) for folder in folders if (folder / file_name(device)).is_file()), None)
+    return next((folder / file_name(name) for folder in folders if (folder / file_name(name)).is_file()), None)
 
 
 def table(family: str) -> dict[str, Any]:
@@ -97,7 +96,7 @@ def table(family: str) -> dict[str, Any]:
         return _given.get(family, {})
     if is_sim():
         return {}
-    path = find(str(device_facts(native.current_device())["name"]))
+    path = find(device.current().name)
     return {} if path is None else read(path, family)
 
 

@@ -8,11 +8,11 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import DataType, bfloat16, float16
 from pygpukit.kernels import KernelSpec, builder, launch, lost
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.attention import tiles
 from pygpukit.ops.nn.attention.tiles import TILES, Tile
 from pygpukit.ops.operands import span
@@ -72,7 +72,7 @@ def attend(
         return
     width = next(width for width in TILES if dim <= width)
     causal = more.ahead == 0 and behind >= keys
-    one = tiles.fastest(width, batches * heads, queries, keys, causal, multiprocessors())
+    one = tiles.fastest(width, batches * heads, queries, keys, causal, device.current().sm_count)
     group = heads // K.shape[-3]
     together = tiles.together(batches * heads, group, 2 * keys * dim * K.itemsize) if causal else 1
     lengths = more.lengths

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit.array import promotion
+from pygpukit.core import device
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.reading import ALIGNMENT
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def convolve(
     parts = -(-channels // (pack * max(1, most)))
     packs = -(-channels // (pack * parts))  # of about as many in each part
     across = _BLOCK // packs
-    rounds = max(1, min(_ROUNDS, items // across * parts // (8 * multiprocessors())))
+    rounds = max(1, min(_ROUNDS, items // across * parts // (8 * device.current().sm_count)))
     packed = _DEPTHWISE.pack(
         channels=channels,
         strips=strips,

@@ -7,10 +7,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
+from pygpukit.core import device
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.conv.group_blocks import QUAD
 from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
 from pygpukit.ops.operands import span
@@ -56,7 +56,7 @@ def convolve(
     parts = -(-filters // (8 * tiles))
     positions = out.shape[0] * settings.out[0] * settings.out[1]
     turns = -(-positions // _PLACES)
-    rounds = max(1, min(_ROUNDS, turns * settings.groups * parts // (4 * multiprocessors())))
+    rounds = max(1, min(_ROUNDS, turns * settings.groups * parts // (4 * device.current().sm_count)))
     packed = _FEW.pack(
         groups=settings.groups,
         in_channels=channels,

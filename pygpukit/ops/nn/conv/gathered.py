@@ -11,12 +11,12 @@ from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.tile import architecture, multiprocessors
 from pygpukit.ops.nn.conv.rounded import rounded
 from pygpukit.ops.nn.conv.settings import Settings, geometry
 from pygpukit.ops.nn.conv.tiles import FAMILY
@@ -102,7 +102,7 @@ def takes(settings: Settings, dtype: DataType) -> bool:
     """Whether these kernels make a result with dense channels."""
     return (
         not is_sim()
-        and architecture() == _SM
+        and device.current().capability == _SM
         and settings.act in _ACTS
         and not settings.transposed
         and bool(blocks(dtype))
@@ -122,7 +122,7 @@ def blocks(dtype: DataType) -> tuple[Block, ...]:
 
 def fastest(dtype: DataType, positions: int, weight: tuple[int, ...]) -> Block:
     """The one whose time is shortest; of equals the first. weight: the shape that by_group() gives."""
-    work = positions, weight, dtype.itemsize, multiprocessors()
+    work = positions, weight, dtype.itemsize, device.current().sm_count
     return min(blocks(dtype), key=lambda one: one.time_us(*work))
 
 

@@ -8,9 +8,9 @@ from itertools import product
 from math import gcd, lcm
 from operator import mul
 
+from pygpukit.core import device
 from pygpukit.core.choices import by_device
 from pygpukit.ops.matmul.reading import ALIGNMENT
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.conv.settings import Settings
 
 WARPS, PLACES, QUAD = 4, 32, 4  # small_groups.cu: kWarps, kPlaces; quads.cuh: kQuad
@@ -108,7 +108,7 @@ class Work:
         after the other; 1."""
         rows, columns = self.seen(block)
         pieces = block.own * self.weight[-1] * self.itemsize // ALIGNMENT
-        blocks = -(-self.blocks(block) // multiprocessors())
+        blocks = -(-self.blocks(block) // device.current().sm_count)
         held = max(1, min(16, _HELD // (self.shared_bytes(block) + 1024)))
         turns, late, slower = blocks * block.rounds, -(-blocks // held), max(1.0, _AT_ONCE / min(held, blocks))
         visits = -(-block.rows * block.columns // (PLACES * WARPS // block.shares)) * turns

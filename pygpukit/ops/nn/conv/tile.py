@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32
@@ -17,7 +18,6 @@ from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.matmul.reading import ALIGNMENT, whole
-from pygpukit.ops.matmul.tile import multiprocessors
 from pygpukit.ops.nn.conv import gathered
 from pygpukit.ops.nn.conv.group_blocks import QUAD
 from pygpukit.ops.nn.conv.padded import padded
@@ -184,7 +184,7 @@ def fastest(
     every = _spacing(settings)[0]
     taps = prod(-(-k // step) for k, step in zip(kernel, every, strict=True))
     places = _places(out, settings)
-    work = (filters, taps, channels, groups * phases(settings), multiprocessors())
+    work = (filters, taps, channels, groups * phases(settings), device.current().sm_count)
     return min(
         (one for one in tiles(dtype) if last or one.wide == one.places), key=lambda one: one.time_us(*places, *work)
     )
