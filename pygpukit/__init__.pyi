@@ -246,13 +246,13 @@ from pygpukit.ops.indexing.triangles import triu as triu
 from pygpukit.ops.matmul import matmul as matmul
 from pygpukit.ops.matmul import matmul_plan as matmul_plan
 from pygpukit.ops.matmul.fastest import fastest_products as fastest_products
-from pygpukit.ops.matmul.fp4 import matmul_fp4 as matmul_fp4
+from pygpukit.ops.matmul.fp4.matmul import matmul_fp4 as matmul_fp4
 from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8
 from pygpukit.ops.matmul.grouped import grouped_matmul as grouped_matmul
 from pygpukit.ops.matmul.integers import matmul_int8 as matmul_int8
-from pygpukit.ops.matmul.layers import batched_matmul as batched_matmul
-from pygpukit.ops.matmul.layers import linear as linear
-from pygpukit.ops.matmul.layers import linear_bias_gelu as linear_bias_gelu
+from pygpukit.ops.matmul.linear import batched_matmul as batched_matmul
+from pygpukit.ops.matmul.linear import linear as linear
+from pygpukit.ops.matmul.linear import linear_bias_gelu as linear_bias_gelu
 from pygpukit.ops.matmul.plan import MatmulPlan as MatmulPlan
 from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner

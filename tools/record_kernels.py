@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 LIMIT_S = 8.0
 # Launched on an H200 beside those that a pretended device asks for.
-_REAL: list[object] = ["ops/matmul/real.cu", "pk::real<float, 2, 2, 2, 1, 16, 6, 8, 12, 2, 2>", []]
+_REAL: list[object] = ["ops/matmul/cuda_cores/real.cu", "pk::real<float, 2, 2, 2, 1, 16, 6, 8, 12, 2, 2>", []]
 _COPY: list[object] = ["ops/elementwise/elementwise.cu", "pk::unary<short, float, pk::Copy>", []]
 SEEN: dict[tuple[str, str], list[list[object]]] = {
     ("whisper-tiny.en", "sm_90a"): [_COPY],

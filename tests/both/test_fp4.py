@@ -12,7 +12,7 @@ from fp4_reference import NUMBERS, SCALES, numbers_of, packed, quantised
 
 import pygpukit as gp
 from pygpukit import ops
-from pygpukit.ops.matmul import fp4_blocks
+from pygpukit.ops.matmul.fp4 import block_scaled
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 Values = np.ndarray[Any, Any]
@@ -131,7 +131,7 @@ def test_nothing_is_lost_of_what_is_not_finite_or_empty() -> None:
 
 
 def test_products_of_two() -> None:
-    if why := fp4_blocks.refusal():
+    if why := block_scaled.refusal():
         pytest.skip(why)
     (a, _), (w, _) = normal(5, 200), normal(37, 200)
     for make in (ops.quantize_nvfp4, ops.quantize_mxfp4):
@@ -144,7 +144,7 @@ def test_products_of_two() -> None:
 
 
 def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
-    monkeypatch.setattr(fp4_blocks, "is_sim", lambda: False)
+    monkeypatch.setattr(block_scaled, "is_sim", lambda: False)
     facts(capability=90)
     one = ops.quantize_nvfp4(gp.ones((4, 64)))
     message = (

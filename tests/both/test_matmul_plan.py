@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
-from pygpukit.ops.matmul import reading, tiles
+from pygpukit.ops.matmul.layout import operand
+from pygpukit.ops.matmul.tile import tiling
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -94,33 +95,33 @@ def test_the_plan_says_which_kernel_and_why() -> None:
 
 
 def test_the_fastest_tile_follows_the_shape() -> None:
-    assert (tiles.fastest("half", 8192, 8192, 8192, 1, 2, 132).rows) >= 128
-    assert tiles.fastest("half", 1, 4096, 4096, 1, 2, 132).rows == 16
-    assert tiles.fastest("half", 4096, 4096, 4096, 1, 2, 132, general=True).general
+    assert (tiling.fastest("half", 8192, 8192, 8192, 1, 2, 132).rows) >= 128
+    assert tiling.fastest("half", 1, 4096, 4096, 1, 2, 132).rows == 16
+    assert tiling.fastest("half", 4096, 4096, 4096, 1, 2, 132, general=True).general
     for extent in (1, 15, 16, 63, 64, 65, 1000):  # some tile for each
         for general in (False, True):
-            assert tiles.fastest("half", extent, 8, 8, 1, 2, 132, general) in tiles.tiles("half")
+            assert tiling.fastest("half", extent, 8, 8, 1, 2, 132, general) in tiling.tiles("half")
 
 
 def test_what_is_read_in_place() -> None:
     a = random((24, 64), "float16")
-    assert reading.as_it_is(a) == (a, False, 64, 0, 1, 1)
+    assert operand.as_it_is(a) == (a, False, 64, 0, 1, 1)
 
     def order(matrices: gp.GPUArray) -> tuple[object, ...]:
-        found = reading.as_it_is(matrices)
+        found = operand.as_it_is(matrices)
         assert found is not None
         return found[1:]
 
     assert order(a.T) == (True, 64, 0, 1, 1)
-    assert reading.as_it_is(a[:, :60]) is None  # what follows in the row is no zero
-    assert reading.as_it_is(a[:, 1:57]) is None  # not aligned
-    assert reading.as_it_is(a[:, ::2]) is None
-    assert reading.as_it_is(a[::-1]) is None
+    assert operand.as_it_is(a[:, :60]) is None  # what follows in the row is no zero
+    assert operand.as_it_is(a[:, 1:57]) is None  # not aligned
+    assert operand.as_it_is(a[:, ::2]) is None
+    assert operand.as_it_is(a[::-1]) is None
     assert order(a[::2]) == (False, 128, 0, 1, 1)
     stack = random((3, 4, 16, 32), "float16")
     assert order(stack) == (False, 32, 512, 12, 1)
-    assert reading.as_it_is(stack[:, :3]) is None and order(stack[:, 1]) == (False, 32, 2048, 3, 1)
+    assert operand.as_it_is(stack[:, :3]) is None and order(stack[:, 1]) == (False, 32, 2048, 3, 1)
     assert order(gp.broadcast_to(a, (5, 24, 64))) == (False, 64, 0, 1, 5)  # one matrix for all
     assert order(gp.broadcast_to(stack[0], (5, 4, 16, 32))) == (False, 32, 512, 4, 1)  # four, again and again
     assert order(gp.broadcast_to(stack[0][:, None], (4, 7, 16, 32))) == (False, 32, 512, 4, 7)  # each seven times
-    assert reading.as_it_is(gp.broadcast_to(stack[:, None], (3, 2, 4, 16, 32))) is None
+    assert operand.as_it_is(gp.broadcast_to(stack[:, None], (3, 2, 4, 16, 32))) is None

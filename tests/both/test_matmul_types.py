@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
-from pygpukit.ops.matmul import fp8_tile, narrow, tiles
 from pygpukit.ops.matmul.fp8 import _checked as fp8_checked
+from pygpukit.ops.matmul.tile import fp8 as tile_fp8
+from pygpukit.ops.matmul.tile import int8_tf32, tiling
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -81,9 +82,9 @@ def test_plans_of_every_type() -> None:
     few = gp.ops.matmul_fp8_plan(fp8(np.ones((4, 4))), fp8(np.ones((4, 4))))
     assert few.backend == backend or (backend, few.backend) == ("tile", "hopper")  # the same bits, whichever is faster
     for family in ("int8", "tf32"):
-        assert tiles.fastest(family, 8192, 8192, 8192, 1, 4, 132).rows >= 128
-        assert tiles.fastest(family, 1, 4096, 4096, 1, 4, 132).rows == 16
-    listed = [name for listing in (narrow._listing(), fp8_tile._listing()) for (name,) in listing]
+        assert tiling.fastest(family, 8192, 8192, 8192, 1, 4, 132).rows >= 128
+        assert tiling.fastest(family, 1, 4096, 4096, 1, 4, 132).rows == 16
+    listed = [name for listing in (int8_tf32._listing(), tile_fp8._listing()) for (name,) in listing]
     assert len(listed) == len(set(listed)) <= 40
 
 
@@ -131,7 +132,7 @@ def test_which_fp8_products_tensor_cores_take() -> None:
 
     def refused(b: gp.GPUArray, x: gp.GPUArray, y: gp.GPUArray) -> bool:
         left, right = fp8_checked("test", a, b, x, y)
-        return bool(fp8_tile.refusal(a, b, left, right))
+        return bool(tile_fp8.refusal(a, b, left, right))
 
     for x in (every, lines, deep, square):
         for y in (every, lines, square, deep.T):

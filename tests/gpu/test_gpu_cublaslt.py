@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.ops.matmul import blas
+from pygpukit.ops.matmul.cublaslt import library
 
-pytestmark = pytest.mark.skipif(bool(blas.missing()), reason=f"{blas.missing()}")
+pytestmark = pytest.mark.skipif(bool(library.missing()), reason=f"{library.missing()}")
 
 TYPES = ("bfloat16", "float16", "float32", "tf32", "float64", "int8")
 SETTINGS: dict[str, dict[str, Any]] = {"int8": {"dtype": "int32"}, "tf32": {"tf32": True}}

@@ -19,7 +19,9 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.extras import install_command
 from pygpukit.jit.toolchain import libraries
-from pygpukit.ops.matmul import blas, cublaslt, fastest, gemm
+from pygpukit.ops.matmul import fastest, gemm
+from pygpukit.ops.matmul.cublaslt import launch as cublaslt
+from pygpukit.ops.matmul.cublaslt import library
 
 Host = np.ndarray[Any, Any]
 PACKAGE = Path(gp.__file__).parent
@@ -120,14 +122,14 @@ def wide(values: Host, bits: bool) -> Host:
 
 def forget() -> None:
     """All calls that were made, which hold objects of the library."""
-    blas.call.cache_clear()
+    library.call.cache_clear()
     cublaslt.call_of.cache_clear()
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     made = Library()
-    monkeypatch.setattr(blas, "opened", lambda: (made, ""))
+    monkeypatch.setattr(library, "opened", lambda: (made, ""))
     monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
     forget()
     yield made
@@ -262,24 +264,24 @@ def test_a_status_of_the_library_is_an_error(fake: Library, monkeypatch: pytest.
 def test_a_missing_library_is_named_and_the_next_plan_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libraries, "cublaslt_candidates", lambda: ["/nowhere/libcublasLt.so.13"])
     monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
-    blas.opened.cache_clear()
+    library.opened.cache_clear()
     plan = gp.matmul_plan(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)
     assert plan.backend == "numpy" and f"cuBLASLt was not found: {install_command('cublas')}, or" in plan.reason
     assert gp.matmul(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False).to_numpy()[0, 0] == 4
-    blas.opened.cache_clear()
+    library.opened.cache_clear()
 
 
 def test_the_library_can_be_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
     monkeypatch.setenv("PYGPUKIT_NO_CUBLASLT", "1")
-    blas.opened.cache_clear()
+    library.opened.cache_clear()
     plan = gp.matmul_plan(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)
     assert plan.backend != "cublaslt" and "PYGPUKIT_NO_CUBLASLT=1 forbids cuBLASLt" in plan.reason
     monkeypatch.setenv("PYGPUKIT_NO_CUBLASLT", "yes")
-    blas.opened.cache_clear()
+    library.opened.cache_clear()
     with pytest.raises(ValueError, match="PYGPUKIT_NO_CUBLASLT=yes; it is 1, or 0 or unset"):
         gp.matmul(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)
-    blas.opened.cache_clear()
+    library.opened.cache_clear()
 
 
 def test_a_library_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,9 +291,9 @@ def test_a_library_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(libraries, "cublaslt_candidates", lambda: ["libcublasLt.so.13"])
     monkeypatch.setattr(ctypes, "CDLL", lambda path: Refusing())
-    blas.opened.cache_clear()
-    assert re.search(r"libcublasLt.so.13 does not start .*status 1.*CUDA version", blas.missing())
-    blas.opened.cache_clear()
+    library.opened.cache_clear()
+    assert re.search(r"libcublasLt.so.13 does not start .*status 1.*CUDA version", library.missing())
+    library.opened.cache_clear()
 
 
 def test_the_simulated_device_computes_as_ever() -> None:

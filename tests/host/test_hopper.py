@@ -10,7 +10,8 @@ import pytest
 from device_facts import Facts
 
 import pygpukit as gp
-from pygpukit.ops.matmul import gemm, hopper, tensor_maps
+from pygpukit.ops.matmul import gemm
+from pygpukit.ops.matmul.sm90 import cluster, tensor_maps
 
 
 @pytest.fixture
@@ -19,9 +20,9 @@ def a() -> gp.GPUArray:
 
 
 def on_device(monkeypatch: pytest.MonkeyPatch, facts: Facts, capability: int) -> None:
-    monkeypatch.setattr(hopper, "is_sim", lambda: False)
+    monkeypatch.setattr(cluster, "is_sim", lambda: False)
     facts(capability=capability)
-    monkeypatch.setattr(hopper.tensor_maps, "refusal", lambda: "")
+    monkeypatch.setattr(cluster.tensor_maps, "refusal", lambda: "")
 
 
 def test_what_the_kernels_do_not_take_is_refused_by_name(a: gp.GPUArray) -> None:
@@ -41,14 +42,14 @@ def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, a: gp.
     on_device(monkeypatch, facts, 100)
     with pytest.raises(gp.GPUError, match=r"instructions are those of SM 9\.0; this device is SM 10\.0; leave backend"):
         gp.matmul_plan(a, a.T, tf32=True, backend="hopper")
-    monkeypatch.setattr(hopper, "_of_environment", lambda: "hopper")
+    monkeypatch.setattr(cluster, "_of_environment", lambda: "hopper")
     assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
 
 
 def test_the_environment_asks_where_they_can(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray, facts: Facts) -> None:
     on_device(monkeypatch, facts, 90)
     assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
-    monkeypatch.setattr(hopper, "_of_environment", lambda: "hopper")
+    monkeypatch.setattr(cluster, "_of_environment", lambda: "hopper")
     plan = gp.matmul_plan(a, a.T, tf32=True)
     assert plan.backend == "hopper"
     assert "PYGPUKIT_MATMUL=hopper" in plan.reason
@@ -63,7 +64,7 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch, 
 
     def taken(kind: str, dtype: str, m: int, n: int, k: int, along: bool = True) -> bool:
         a, b = gp.empty((m, k), dtype), gp.empty((n, k), dtype).T if along else gp.empty((k, n), dtype)
-        return hopper.is_faster(kind, a, b)
+        return cluster.is_faster(kind, a, b)
 
     assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 14336, 4096)
     assert taken("tf32", "float32", 2048, 2048, 2048) and not taken("tf32", "float32", 1, 2048, 2048)
@@ -79,28 +80,28 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch, 
 def test_what_is_faster_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gemm.host, "computes", lambda: False)
     a = gp.ones((8, 32), "bfloat16")  # rows of whole 16 bytes
-    assert gemm.product_of("half", a, a.T) is gemm.plain.product, "without tensor cores"
+    assert gemm.product_of("half", a, a.T) is gemm.strided.product, "without tensor cores"
     monkeypatch.setattr(gemm.plan, "backend", lambda *_: ("tile", ""))
-    for faster, product in ((True, hopper.product), (False, gemm.tile.product)):
-        monkeypatch.setattr(hopper, "is_faster", lambda *_, faster=faster: faster)
+    for faster, product in ((True, cluster.product), (False, gemm.half.product)):
+        monkeypatch.setattr(cluster, "is_faster", lambda *_, faster=faster: faster)
         assert gemm.product_of("half", a, a.T) is product
 
 
 def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_MATMUL", "volta")
     with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=volta; it is hopper, or unset"):
-        hopper._of_environment.__wrapped__()
+        cluster._of_environment.__wrapped__()
 
 
 def test_it_is_refused_on_the_simulation_too(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:
     monkeypatch.setenv("PYGPUKIT_MATMUL", "hoper")
-    hopper._of_environment.cache_clear()
+    cluster._of_environment.cache_clear()
     try:
         for call in (gp.matmul, gp.matmul_plan):
             with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=hoper; it is hopper, or unset"):
                 call(a, a.T)
     finally:
-        hopper._of_environment.cache_clear()
+        cluster._of_environment.cache_clear()
 
 
 class Driver:

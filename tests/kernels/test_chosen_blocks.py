@@ -11,7 +11,8 @@ import pytest
 from device_facts import Facts
 
 from pygpukit.core.dtypes import bfloat16
-from pygpukit.ops.matmul import hopper, real
+from pygpukit.ops.matmul.cuda_cores import real
+from pygpukit.ops.matmul.sm90 import cluster
 
 MEASURED = Path(__file__).parents[2] / "docs" / "results" / "h100" / "blocks.json"
 ROWS = json.loads(MEASURED.read_text())["rows"]
@@ -25,9 +26,9 @@ def _measured_device(facts: Facts) -> None:
 def by_pairs_turns_or_tiles(row: dict[str, Any]) -> str:
     """Of half precision."""
     shape, turned, along_k = (row["products"], row["m"], row["n"], row["k"]), row["a"] == "m", row["b"] == "k"
-    if not hopper._is_faster("half", bfloat16, shape, turned, along_k):
+    if not cluster._is_faster("half", bfloat16, shape, turned, along_k):
         return "tile"
-    one = hopper._by_turns("half", shape, turned, along_k)
+    one = cluster._by_turns("half", shape, turned, along_k)
     return "pairs" if one is None else str(one)
 
 

@@ -13,8 +13,11 @@ from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.jit.compile import simulator
-from pygpukit.ops.matmul import decoded_tile, few, fp8, plan, skinny, tile
-from pygpukit.ops.matmul.tiles import tiles
+from pygpukit.ops.matmul import fp8, plan
+from pygpukit.ops.matmul.cuda_cores import gemv
+from pygpukit.ops.matmul.tile import fp8_weight, half
+from pygpukit.ops.matmul.tile import gemv as tile_gemv
+from pygpukit.ops.matmul.tile.tiling import tiles
 
 ROWS = (1, 3, 8, 17, 64, 65, 200)
 
@@ -57,7 +60,7 @@ def same_bits(product: Callable[[gp.GPUArray], gp.GPUArray], rows: gp.GPUArray) 
 
 @pytest.mark.parametrize("along_k", [False, True])
 def test_on_cuda_cores(along_k: bool, seen: Callable[[ModuleType, str], list[Any]]) -> None:
-    calls = seen(few, "launch")
+    calls = seen(gemv, "launch")
     x, w = normal("float32", 200, 260), normal("float32", 34, 260) if along_k else normal("float32", 260, 34).T
     bias = normal("float32", 34)
     same_bits(lambda rows: gp.linear(rows, w, bias, "silu"), x)
@@ -68,11 +71,11 @@ def test_on_cuda_cores(along_k: bool, seen: Callable[[ModuleType, str], list[Any
 
 
 def test_of_half_precision(seen: Callable[[ModuleType, str], list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    every = replace(skinny.block(), up_to_rows=64)
+    every = replace(tile_gemv.block(), up_to_rows=64)
     (other,) = (one for one in tiles("half") if (one.rows, one.columns) == (64, 64))
-    monkeypatch.setattr(skinny, "block", lambda: every)
-    monkeypatch.setattr(tile, "fastest", lambda *_: other)
-    calls = seen(skinny, "product")
+    monkeypatch.setattr(tile_gemv, "block", lambda: every)
+    monkeypatch.setattr(half, "fastest", lambda *_: other)
+    calls = seen(tile_gemv, "product")
     x, w = normal("bfloat16", 200, 152), normal("bfloat16", 40, 152).T
     same_bits(lambda rows: gp.matmul(rows, w), x)
     assert [len(rows.array) for rows in calls] == [m for m in ROWS if m <= 64]
@@ -80,8 +83,8 @@ def test_of_half_precision(seen: Callable[[ModuleType, str], list[Any]], monkeyp
 
 
 def test_with_fp8_weights(seen: Callable[[ModuleType, str], list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoded_tile, "_TILES", decoded_tile._TILES[:2])  # a third takes a second to compile
-    calls = seen(decoded_tile, "product")
+    monkeypatch.setattr(fp8_weight, "_TILES", fp8_weight._TILES[:2])  # a third takes a second to compile
+    calls = seen(fp8_weight, "product")
     x, w = normal("bfloat16", 200, 144), normal("float8_e4m3", 34, 144)
     scales = gp.from_numpy(np.random.default_rng().uniform(0.5, 2, (1, 2)).astype(np.float32))
     same_bits(lambda rows: gp.ops.gemv_fp8_bf16_batched(rows, w, scales), x)
@@ -92,4 +95,4 @@ def test_with_fp8_weights(seen: Callable[[ModuleType, str], list[Any]], monkeypa
 def test_blocks_of_any_number_of_columns_are_for_tensor_cores(n: int) -> None:
     x, w, scales = normal("bfloat16", 3, 300), normal("float8_e4m3", n, 300), gp.ones((3, -(-n // 128)))
     left, right = fp8._checked("matmul_fp8", x, w.T, None, scales)
-    assert right.lines == 128 and decoded_tile.refusal(x, w.T, left, right) == ""
+    assert right.lines == 128 and fp8_weight.refusal(x, w.T, left, right) == ""

@@ -7,7 +7,11 @@ import pytest
 from device_facts import Facts
 
 import pygpukit as gp
-from pygpukit.ops.matmul import grouped, grouped_hopper, grouped_tile, hopper
+from pygpukit.ops.matmul import grouped
+from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
+from pygpukit.ops.matmul.sm90 import cluster
+from pygpukit.ops.matmul.sm90 import grouped as sm90_grouped
+from pygpukit.ops.matmul.tile import grouped as tile_grouped
 
 HALVES = ("bfloat16", "float16")
 
@@ -26,7 +30,7 @@ def normal(dtype: str, *shape: int) -> gp.GPUArray:
 def grouped_product(x: gp.GPUArray, w: gp.GPUArray, counts: list[int]) -> gp.GPUArray:
     """By the kernel, into an array of NaN."""
     out = gp.full((x.shape[0], w.shape[2]), float("nan"), x.dtype)
-    grouped_hopper.product(x, w, gp.from_numpy(np.array(counts, np.int32)), out)
+    sm90_grouped.product(x, w, gp.from_numpy(np.array(counts, np.int32)), out)
     return out
 
 
@@ -37,7 +41,7 @@ def check(x: gp.GPUArray, w: gp.GPUArray, counts: list[int]) -> None:
         end = min(first + max(count, 0), rows)
         if end > first:
             alone = gp.full((end - first, w.shape[2]), float("nan"), x.dtype)
-            hopper.product(x[first:end], w[group], alone)
+            cluster.product(x[first:end], w[group], alone)
             assert found[first:end].to_numpy().tobytes() == alone.to_numpy().tobytes(), (counts, group)
         first = end
     assert not found[first:].to_numpy().view(np.uint16).any(), counts
@@ -94,27 +98,27 @@ def test_counts_of_int64_do_not_wrap(counts: list[int]) -> None:
 
 def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     x, w = normal("bfloat16", 8, 16), normal("bfloat16", 2, 16, 8)
-    assert grouped._product_of(x, w) is grouped._on_device, "without tensor cores"
-    monkeypatch.setattr(grouped_tile, "planned", lambda *_: "tile")
-    monkeypatch.setattr(grouped_hopper, "is_sim", lambda: False)
-    monkeypatch.setattr(grouped_hopper.tensor_maps, "refusal", lambda: "")
+    assert grouped._product_of(x, w) is cuda_grouped.product, "without tensor cores"
+    monkeypatch.setattr(tile_grouped, "planned", lambda *_: "tile")
+    monkeypatch.setattr(sm90_grouped, "is_sim", lambda: False)
+    monkeypatch.setattr(sm90_grouped.tensor_maps, "refusal", lambda: "")
     for architecture, product in (
-        (80, grouped_tile.product),
-        (90, grouped_hopper.product),
-        (100, grouped_tile.product),
+        (80, tile_grouped.product),
+        (90, sm90_grouped.product),
+        (100, tile_grouped.product),
     ):
         facts(capability=architecture)
         assert grouped._product_of(x, w) is product
-    monkeypatch.setattr(grouped_hopper.tensor_maps, "refusal", lambda: "no such maps")
+    monkeypatch.setattr(sm90_grouped.tensor_maps, "refusal", lambda: "no such maps")
     facts(capability=90)
-    assert grouped._product_of(x, w) is grouped_tile.product
+    assert grouped._product_of(x, w) is tile_grouped.product
 
 
 def test_all_that_is_asked_for_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: set[str] = set()
-    monkeypatch.setattr(grouped_hopper, "launch", lambda spec, *_: asked.add(spec.expression))
+    monkeypatch.setattr(sm90_grouped, "launch", lambda spec, *_: asked.add(spec.expression))
     for dtype, n, rows in ((dtype, n, rows) for dtype in HALVES for n in (64, 200, 1024) for rows in (3, 300, 3000)):
         for w in (gp.empty((2, 8, n), dtype), gp.empty((2, n, 8), dtype).swapaxes(1, 2)):
-            grouped_hopper.product(gp.empty((rows, 8), dtype), w, gp.empty(2, "int32"), gp.empty((rows, n), dtype))
-    listed = {name for group in grouped_hopper._listing() for name in group}
+            sm90_grouped.product(gp.empty((rows, 8), dtype), w, gp.empty(2, "int32"), gp.empty((rows, n), dtype))
+    listed = {name for group in sm90_grouped._listing() for name in group}
     assert asked and asked <= listed

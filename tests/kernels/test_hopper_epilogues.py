@@ -13,10 +13,12 @@ import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.dtypes import as_dtype, float8_e4m3, float32, float64
 from pygpukit.ops import host
-from pygpukit.ops.matmul import fused, gemm, hopper, layers
-from pygpukit.ops.matmul.after import After
-from pygpukit.ops.matmul.quantised import Conversion
-from pygpukit.ops.matmul.tiles import of_pairs
+from pygpukit.ops.matmul import gemm, linear
+from pygpukit.ops.matmul.epilogue import fused
+from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.epilogue.quantise import Conversion
+from pygpukit.ops.matmul.sm90 import cluster
+from pygpukit.ops.matmul.tile.tiling import of_pairs
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +38,7 @@ def launches(call: Any) -> int:
 
 
 def product(a: gp.GPUArray, b: gp.GPUArray, out: gp.GPUArray, after: After) -> None:
-    fused.product(hopper.product, a, b, out, after)
+    fused.product(cluster.product, a, b, out, after)
 
 
 @pytest.mark.parametrize("act", [None, "relu", "gelu", "gelu_tanh", "silu"])
@@ -51,16 +53,16 @@ def test_one_launch_has_the_bits_of_two(dtype: str, act: str | None) -> None:
         After(3.0, bias, act, residual),
     ):
         sums, wanted, found = (gp.full((m, n), float("nan"), dtype) for _ in range(3))
-        hopper.product(a, b, sums)
+        cluster.product(a, b, sums)
         fused.finish(sums, wanted, after)
-        assert launches(lambda found=found, after=after: fused.product(hopper.product, a, b, found, after)) == 1
+        assert launches(lambda found=found, after=after: fused.product(cluster.product, a, b, found, after)) == 1
         assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
 
 
 def in_turn(a: gp.GPUArray, b: gp.GPUArray, after: After, shape: tuple[int, ...]) -> gp.GPUArray:
     """The product, what comes after it, and its conversion: a launch each."""
     made = gp.full((*shape[:-1], b.shape[-1]), float("nan"), a.dtype)
-    hopper.product(a, b, made)
+    cluster.product(a, b, made)
     if not after.is_nothing():
         sums, made = made, gp.full(shape, float("nan"), a.dtype)
         fused.finish(sums, made, after)
@@ -76,7 +78,7 @@ def tiles(columns: int, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """One pair of blocks makes all tiles, of so many columns."""
     (one,) = (one for one in of_pairs("half") if one.columns == columns)
     facts(sm_count=2)
-    monkeypatch.setattr(hopper, "tiling", lambda *_: one)
+    monkeypatch.setattr(cluster, "tiling", lambda *_: one)
 
 
 @pytest.mark.usefixtures("tiles")
@@ -133,7 +135,7 @@ def test_what_cannot_be_in_the_launch_follows_it() -> None:
     ):
         right = w[: 2 * n if after.act == "swiglu" else n].T
         found = gp.full((16, n), 77.0, "float32").astype(after.conversion.dtype if after.conversion else "bfloat16")
-        assert not hopper.finishes(left, right, found, after)
+        assert not cluster.finishes(left, right, found, after)
         product(left, right, found, after)
         assert found.to_numpy().tobytes() == in_turn(left, right, after, (16, n)).to_numpy().tobytes()
 
@@ -149,8 +151,8 @@ def test_plans_say_where_results_are_converted() -> None:
 
 
 def test_linear_and_beta_are_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemm, "product_of", lambda *_: hopper.product)
-    monkeypatch.setattr(layers, "product_of", lambda *_: hopper.product)
+    monkeypatch.setattr(gemm, "product_of", lambda *_: cluster.product)
+    monkeypatch.setattr(linear, "product_of", lambda *_: cluster.product)
     x, w, bias, residual = (numbers("bfloat16", *shape) for shape in ((2, 3, 24), (16, 24), (16,), (2, 3, 16)))
     values = [one.astype("float32").to_numpy() for one in (x, w, bias, residual)]
     assert launches(lambda: gp.linear(x, w, bias, "relu", residual)) == 1

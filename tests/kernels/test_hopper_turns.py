@@ -11,8 +11,8 @@ from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.ops import host
-from pygpukit.ops.matmul import hopper, turns
-from pygpukit.ops.matmul.tiles import Tile
+from pygpukit.ops.matmul.sm90 import cluster, pingpong
+from pygpukit.ops.matmul.tile.tiling import Tile
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def numbers(dtype: str, *shape: int) -> gp.GPUArray:
 
 def product(a: gp.GPUArray, b: gp.GPUArray, one: Tile) -> gp.GPUArray:
     out = gp.full((*a.shape[:-1], b.shape[-1]), float("nan"), a.dtype)
-    turns.product(a, b, out, one)
+    pingpong.product(a, b, out, one)
     return out
 
 
@@ -38,7 +38,7 @@ def is_right(found: gp.GPUArray, a: gp.GPUArray, b: gp.GPUArray) -> None:
     np.testing.assert_allclose(z, x @ y, rtol=bits, atol=1e-4 * a.shape[-1])
 
 
-@pytest.mark.parametrize("one", turns.tiles(), ids=str)
+@pytest.mark.parametrize("one", pingpong.tiles(), ids=str)
 def test_edges_long_sums_and_any_layout(one: Tile) -> None:
     a, b = numbers("bfloat16", 301, 520), numbers("bfloat16", 520, 200)  # more steps than are in shared memory
     is_right(product(a, b, one), a, b)
@@ -49,25 +49,25 @@ def test_edges_long_sums_and_any_layout(one: Tile) -> None:
         is_right(product(a, b, one), a, b)
 
 
-@pytest.mark.parametrize("one", turns.tiles(), ids=str)
+@pytest.mark.parametrize("one", pingpong.tiles(), ids=str)
 def test_a_rows_bits_are_its_own_and_those_of_pairs_of_blocks(one: Tile) -> None:
     a, b = numbers("bfloat16", 3, 150, 328), numbers("bfloat16", 328, 264)
     found = product(a, gp.broadcast_to(b, (3, 328, 264)), one)
     alone = product(a[1, 149:], b, one)
     assert found[1, 149:].to_numpy().tobytes() == alone.to_numpy().tobytes()
     pairs = gp.full(found.shape, float("nan"), "bfloat16")
-    hopper._launch("half", a, gp.broadcast_to(b, found.shape[:1] + b.shape), *(hopper._NO_SCALE,) * 2, pairs, 0)
+    cluster._launch("half", a, gp.broadcast_to(b, found.shape[:1] + b.shape), *(cluster._NO_SCALE,) * 2, pairs, 0)
     assert found.to_numpy().tobytes() == pairs.to_numpy().tobytes()
 
 
 def test_a_result_with_steps_and_an_odd_place() -> None:
     a, b = numbers("bfloat16", 70, 64), numbers("bfloat16", 64, 64)
     wide = gp.full((70, 200), float("nan"), "bfloat16")
-    turns.product(a, b, wide[:, 3:67], turns.tiles()[0])
+    pingpong.product(a, b, wide[:, 3:67], pingpong.tiles()[0])
     is_right(wide[:, 3:67].clone(), a, b)
     assert np.isnan(wide[:, 67:].astype("float32").to_numpy()).all()
     wide = gp.full((4481,), float("nan"), "bfloat16")
-    turns.product(a, b, wide[1:].reshape(70, 64), turns.tiles()[0])  # no multiple of 16 bytes
+    pingpong.product(a, b, wide[1:].reshape(70, 64), pingpong.tiles()[0])  # no multiple of 16 bytes
     is_right(wide[1:].reshape(70, 64), a, b)
 
 
@@ -75,14 +75,14 @@ def test_plans_take_them_where_they_are_faster(facts: Facts) -> None:
     facts(sm_count=132)
 
     def tile(batches: int, m: int, n: int, k: int) -> Tile:
-        return hopper.chosen("half", gp.empty((batches, m, k), "bfloat16"), gp.empty((batches, k, n), "bfloat16"))
+        return cluster.chosen("half", gp.empty((batches, m, k), "bfloat16"), gp.empty((batches, k, n), "bfloat16"))
 
-    assert tile(64, 512, 512, 512) in turns.tiles()
-    assert tile(1, 8192, 8192, 8192) not in turns.tiles()
-    assert tile(8, 1000, 1000, 1000) not in turns.tiles(), "rows of no whole 128 bytes"
+    assert tile(64, 512, 512, 512) in pingpong.tiles()
+    assert tile(1, 8192, 8192, 8192) not in pingpong.tiles()
+    assert tile(8, 1000, 1000, 1000) not in pingpong.tiles(), "rows of no whole 128 bytes"
 
 
 def test_the_products_by_name_take_them() -> None:
     a, b = numbers("bfloat16", 2, 64, 64), numbers("bfloat16", 2, 64, 64)
-    assert hopper.chosen("half", a, b) in turns.tiles()
+    assert cluster.chosen("half", a, b) in pingpong.tiles()
     is_right(gp.matmul(a, b, backend="hopper"), a, b)

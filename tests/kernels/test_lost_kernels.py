@@ -85,13 +85,13 @@ def test_without_the_assembler_kernels_for_sm90_and_mma_take_over(machine: Machi
         assert products() == ["hopper", "plain", "hopper", "hopper", "plain"]
         gp.matmul(half()[1:, 3:], half()[3:, 1:]), gp.linear(half(), half(), act="gelu")
         gp.grouped_matmul(half(), gp.zeros((2, 256, 8), "float16"), gp.zeros(2, "int32"))
-    assert not any("tile.cu" in source or "skinny" in source or "narrow" in source for source in machine.tried)
+    assert not any("/tile" in source for source in machine.tried)
     with planning("sm_80", compiles=True) as asked:
         assert products() == ["mma", "plain", "plain", "plain", "plain"]
         for a, b in ((half()[1:, 3:], half()[3:, 1:]), (half()[:1], half()), (half().T, half().T)):
             gp.matmul(a, b)
         gp.matmul(half()[::2, ::-2], half()[:128])
-    assert "odd.cu" in sources(asked)
+    assert "unaligned.cu" in sources(asked)
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_120a"])
@@ -102,15 +102,15 @@ def test_blocks_fit_the_shared_memory_of_the_device(machine: Machine, arch: str)
             gp.matmul(gp.zeros((m, 512), "bfloat16"), gp.zeros((512, 4096), "bfloat16"))
         gp.matmul(half().T, half())
         room = gp.core.device.device_facts(0)["max_shared_per_block_optin_bytes"]
-    used = [spec.shared_bytes for spec in asked if spec.source.endswith("odd.cu")]
+    used = [spec.shared_bytes for spec in asked if spec.source.endswith("unaligned.cu")]
     assert used and max(used) <= room
 
 
 def test_a_kernel_that_fails_is_replaced_by_the_next_one_and_told_once(machine: Machine) -> None:
-    machine.broken = ["tile.cu", "skinny.cu", "narrow.cu"]
+    machine.broken = ["/tile"]
     with planning("sm_90a", compiles=True):
         assert "tile" not in products()[:3]
-    machine.broken.append("hopper")
+    machine.broken.append("sm90/")
     with planning("sm_90a", compiles=True), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         x = half()
@@ -119,11 +119,11 @@ def test_a_kernel_that_fails_is_replaced_by_the_next_one_and_told_once(machine: 
     assert plan.backend == "mma" and "words of the assembler" in plan.reason
     (one,) = [str(warning.message) for warning in said]
     assert "half precision" in one and "words of the assembler" in one
-    machine.broken.append("odd.cu")
+    machine.broken.append("unaligned.cu")
     with planning("sm_90a", compiles=True) as asked:
         gp.matmul(x, x)
         assert gp.matmul_plan(x, x).backend == "plain"
-    assert sources(asked) <= {"gemm.cu", "few.cu"}
+    assert sources(asked) <= {"strided.cu", "gemv.cu"}
 
 
 def test_attention_and_convolution_are_computed_by_what_is_left(machine: Machine) -> None:
@@ -149,7 +149,7 @@ def test_attention_and_convolution_are_computed_by_what_is_left(machine: Machine
 
 
 def test_what_no_other_kernel_computes_says_why(machine: Machine) -> None:
-    machine.broken = ["gemm.cu", "few.cu", "real"]
+    machine.broken = ["cuda_cores/"]
     x = half("float32")
     with planning("sm_90a", compiles=True), pytest.raises(CompileError, match="words of the assembler"):
         gp.matmul(x, x)
@@ -189,7 +189,9 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two unlike devices in one process: each has its own plan, also when they take turns."""
     from pygpukit.core import device
     from pygpukit.ops import plans
-    from pygpukit.ops.matmul import measured, odd, tiles
+    from pygpukit.ops.matmul import times
+    from pygpukit.ops.matmul.mma import unaligned
+    from pygpukit.ops.matmul.tile import tiling
 
     facts = [
         {**native.device_info(0), "name": "large", "compute_major": 9, "compute_minor": 0, "multiprocessor_count": 132},
@@ -198,7 +200,7 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     current = 0
     monkeypatch.setattr(device, "_facts", lambda index: facts[index])
-    monkeypatch.setattr(measured, "_is_none", lambda: False)
+    monkeypatch.setattr(times, "_is_none", lambda: False)
     monkeypatch.setattr(plans, "table", lambda family: {})
     monkeypatch.setattr(native, "current_device", lambda: current)
     seen = []
@@ -207,9 +209,9 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(
             (
                 device.current(),
-                measured.source(),
-                odd.fastest(*shape, device.current().sm_count),
-                tiles.fastest("half", 512, 4096, 4096, 1, 2, device.current().sm_count).time_us(
+                times.source(),
+                unaligned.fastest(*shape, device.current().sm_count),
+                tiling.fastest("half", 512, 4096, 4096, 1, 2, device.current().sm_count).time_us(
                     512, 4096, 4096, 1, 2, device.current().sm_count
                 ),
             )
@@ -219,11 +221,11 @@ def test_choices_belong_to_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_times_follow_the_facts_of_a_device_without_a_table(machine: Machine) -> None:
-    from pygpukit.ops.matmul import measured
+    from pygpukit.ops.matmul import times
 
     def first(arch: str, **facts: int) -> dict[str, float]:
         with planning(arch, **facts):
-            return measured.table()["tiles"]["half"][0]
+            return times.table()["tiles"]["half"][0]
 
     of_h100 = first("sm_90a")
     slow = first("sm_86", clock_khz=1_755_000, memory_clock_khz=10_000_000, memory_bus_bits=384)
@@ -231,6 +233,6 @@ def test_times_follow_the_facts_of_a_device_without_a_table(machine: Machine) ->
     assert slow["us_per_mb"] == pytest.approx(of_h100["us_per_mb"] * 3.35e12 / 0.96e12)
     assert slow["fixed_us"] == of_h100["fixed_us"] and slow["rows"] == of_h100["rows"]
     with planning("sm_90a"):
-        assert measured.source() == "h100.json"
+        assert times.source() == "h100.json"
     with planning("sm_86"):
         assert "scaled by the device's facts" in gp.matmul_plan(half(), half()).reason

@@ -1,4 +1,4 @@
-"""On the simulator: large products of float32 and float64 are right, have the bits of gemm.cu, and read any layout."""
+"""On the simulator: large products of float32 and float64 are right, with the bits of strided.cu, in any layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from device_facts import Facts
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.jit.compile import simulator
-from pygpukit.ops.matmul import real
+from pygpukit.ops.matmul.cuda_cores import real
 
 TYPES = ("float32", "float64")
 ACROSS, ELEMENTS = 1, 2  # how an operand is read: not along k, not by whole 16 bytes
@@ -54,14 +54,14 @@ def normal(dtype: str, *shape: int) -> gp.GPUArray:
 
 
 def by_gemm(product: Callable[[], gp.GPUArray]) -> gp.GPUArray:
-    """The product by gemm.cu, or fused.cu."""
+    """The product by strided.cu, or fused.cu."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(real, "operands", lambda *_: None)
         return product()
 
 
 def same(product: Callable[[], gp.GPUArray], close: np.ndarray[Any, Any]) -> None:
-    """The product is close to numbers in float64, and has the bits of gemm.cu."""
+    """The product is close to numbers in float64, and has the bits of strided.cu."""
     found, other = product().to_numpy(), by_gemm(product).to_numpy()
     assert found.tobytes() == other.tobytes() and found.shape == close.shape
     np.testing.assert_allclose(found, close, rtol=0, atol=(1e-4 if found.dtype == np.float32 else 1e-12))
@@ -99,7 +99,7 @@ def test_odd_extents_stacks_and_views(dtype: str, architecture: int, launched: l
         assert len(launched) == before + 1
     a, b = normal(dtype, 34, 40)[:, ::2], normal(dtype, 20, 12)
     same(lambda: gp.matmul(a, b), values(a) @ values(b))
-    assert len(launched) == len(pairs), "an operand without a dense axis is for gemm.cu"
+    assert len(launched) == len(pairs), "an operand without a dense axis is for strided.cu"
     poisoned = gp.full((34, 12), float("nan"), dtype)
     gp.matmul(a[:, :0], b[:0], out=poisoned)
     assert not poisoned.to_numpy().any()

@@ -13,8 +13,8 @@ from sweep.families import FAMILIES
 
 import pygpukit as gp
 from pygpukit.ops import host
-from pygpukit.ops.matmul import tile
-from pygpukit.ops.matmul.tiles import tiles
+from pygpukit.ops.matmul.tile import half
+from pygpukit.ops.matmul.tile.tiling import tiles
 
 EACH = 3  # groups of a run
 GROUPS = groups(FAMILIES, "tile")
@@ -43,11 +43,11 @@ def test_a_rows_bits_do_not_depend_on_the_rows_beside_it_or_on_the_tile(monkeypa
     found = []
     for rows, columns in ((64, 64), (16, 128)):
         (one,) = {t for t in tiles("half") if (t.rows, t.columns) == (rows, columns)}
-        monkeypatch.setattr(tile, "fastest", lambda *_, one=one: one)
+        monkeypatch.setattr(half, "fastest", lambda *_, one=one: one)
         for count in (70, 3):
             out = gp.full((count, 48), float("nan"), "bfloat16")
             with host.built_in_kernels():
-                tile.product(a[:count], b, out)
+                half.product(a[:count], b, out)
                 gp.synchronize()
             found.append(out.to_numpy()[:3].tobytes())
     assert len(set(found)) == 1

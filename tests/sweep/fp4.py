@@ -10,8 +10,9 @@ from fp4_reference import numbers_of, packed, quantised
 
 import pygpukit as gp
 from pygpukit.core.dtypes import float8_e4m3
-from pygpukit.ops.matmul import fp4_blocks, fp4_codes, fp4_few, fp4_matrices
-from pygpukit.ops.matmul.fp4_codes import Fp4Matrix
+from pygpukit.ops.matmul.fp4 import block_scaled, encoding, matrices
+from pygpukit.ops.matmul.fp4 import gemv as fp4_gemv
+from pygpukit.ops.matmul.fp4.encoding import Fp4Matrix
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -35,14 +36,14 @@ def _made(n: int, kind: str, block: int, dtype: str = "bfloat16") -> tuple[Fp4Ma
 
 
 def _conversion(dtype: str) -> Iterator[Call]:
-    for kind, block in fp4_codes.FORMATS:
+    for kind, block in encoding.FORMATS:
         powers = kind != float8_e4m3
         x = numbers(dtype, 5, _K, low=-9, high=9)
 
         def quantise(x: gp.GPUArray, powers: bool = powers, block: int = block) -> tuple[gp.GPUArray, ...]:
             if block == 32 and not powers:
                 made = Fp4Matrix(gp.empty((5, 96), "uint8"), gp.empty((5, 6), "float8_e4m3"))
-                fp4_codes.quantise(x[:, :192], made, measured=False)
+                encoding.quantise(x[:, :192], made, measured=False)
                 return made.codes, gp.ops.dequantize_fp4(made, dtype)
             made = gp.ops.quantize_mxfp4(x) if powers else gp.ops.quantize_nvfp4(x)
             return made.codes, gp.ops.dequantize_fp4(made, dtype)
@@ -71,7 +72,7 @@ def _half(variant: str) -> Iterator[Call]:
 
         def product(a: gp.GPUArray, wide: bool = wide) -> gp.GPUArray:
             out = gp.full((len(a), 21), float("nan"), "float32" if wide else a.dtype)
-            fp4_few.product(a, fp4_matrices.filled(weight), out)
+            fp4_gemv.product(a, matrices.filled(weight), out)
             return out
 
         yield Call(product, (numbers(_TYPES[element], m, _K),), lambda a: a @ w[:, :_K].T * of_all)
@@ -86,7 +87,7 @@ def _both(variant: str) -> Iterator[Call]:
 
     def product(scale: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((37, n), float("nan"), _TYPES[result])
-        fp4_blocks.product(fp4_matrices.filled(left._replace(scale=scale)), fp4_matrices.filled(weight), out)
+        block_scaled.product(matrices.filled(left._replace(scale=scale)), matrices.filled(weight), out)
         return out
 
     # As small as quantising makes it: a larger one takes results beyond float16.
@@ -95,7 +96,7 @@ def _both(variant: str) -> Iterator[Call]:
 
 
 FAMILIES = (
-    Family("fp4 conversion", (fp4_codes.SOURCE.source,), lambda name: _TYPES[_arguments(name)[0]], _conversion),
-    Family("fp4 weights", (fp4_few.SOURCE.source,), lambda name: " ".join(_arguments(name)), _half),
-    Family("fp4 products", (fp4_blocks.SOURCE.source,), lambda name: " ".join(_arguments(name)), _both),
+    Family("fp4 conversion", (encoding.SOURCE.source,), lambda name: _TYPES[_arguments(name)[0]], _conversion),
+    Family("fp4 weights", (fp4_gemv.SOURCE.source,), lambda name: " ".join(_arguments(name)), _half),
+    Family("fp4 products", (block_scaled.SOURCE.source,), lambda name: " ".join(_arguments(name)), _both),
 )

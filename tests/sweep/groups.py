@@ -10,7 +10,7 @@ import numpy as np
 from device_facts import having
 
 import pygpukit as gp
-from pygpukit.ops.matmul import grouped_hopper
+from pygpukit.ops.matmul.sm90 import grouped as sm90_grouped
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ def _calls(variant: str) -> Iterator[Call]:
     def product(x: gp.GPUArray, w: gp.GPUArray, counts: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((x.shape[0], w.shape[2]), float("nan"), dtype)
         with having(sm_count=4):  # two pairs make five tiles, the last as two
-            grouped_hopper.product(x, w, counts, out)
+            sm90_grouped.product(x, w, counts, out)
         return out
 
     def wanted(x: Values, w: Values, counts: Values) -> Values:
@@ -46,4 +46,4 @@ def _calls(variant: str) -> Iterator[Call]:
         yield Call(product, (numbers(dtype, _ROWS, k), w, gp.from_numpy(np.array(_COUNTS, np.int32))), wanted)
 
 
-FAMILIES = (Family("grouped products", (grouped_hopper.SOURCE.source,), _arguments, _calls),)
+FAMILIES = (Family("grouped products", (sm90_grouped.SOURCE.source,), _arguments, _calls),)

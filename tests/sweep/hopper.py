@@ -12,11 +12,11 @@ import pytest
 from device_facts import having
 
 import pygpukit as gp
-from pygpukit.ops.matmul import hopper
-from pygpukit.ops.matmul.after import After
-from pygpukit.ops.matmul.fp8_tile import Scale
-from pygpukit.ops.matmul.quantised import Conversion
-from pygpukit.ops.matmul.tiles import of_pairs
+from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.epilogue.quantise import Conversion
+from pygpukit.ops.matmul.sm90 import cluster
+from pygpukit.ops.matmul.tile.fp8 import Scale
+from pygpukit.ops.matmul.tile.tiling import of_pairs
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ def one_cluster(kind: str, columns: int) -> Iterator[None]:
     """One pair of blocks makes all tiles, of so many columns, one after the other."""
     (one,) = (one for one in of_pairs(kind) if one.columns == columns)
     with having(sm_count=2), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hopper, "tiling", lambda *_: one)
+        patch.setattr(cluster, "tiling", lambda *_: one)
         yield
 
 
@@ -55,7 +55,7 @@ def _unscaled(dtype: str, columns: int, turned: tuple[bool, bool]) -> Iterator[C
     def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((*a.shape[:-1], b.shape[-1]), float("nan"), dtype)
         with one_cluster(kind, columns):
-            hopper.product(a, b, out)
+            cluster.product(a, b, out)
         return out
 
     def product_and_its_last_row(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
@@ -68,7 +68,7 @@ def _unscaled(dtype: str, columns: int, turned: tuple[bool, bool]) -> Iterator[C
         after = After(alpha=0.5, bias=bias, act="relu", residual=residual, beta=2.0)
         assert after.by_pieces(out)
         with one_cluster(kind, columns):
-            hopper.product(a, b, out, after)
+            cluster.product(a, b, out, after)
         return out
 
     def wanted(x: Values, y: Values) -> Values:
@@ -94,9 +94,9 @@ def _gated(dtype: str, columns: int, b_turned: bool) -> Iterator[Call]:
 
     def product(a: gp.GPUArray, b: gp.GPUArray, bias: gp.GPUArray, residual: gp.GPUArray) -> gp.GPUArray:
         after, out = After(2.0, bias, "swiglu", residual, 2.0), gp.full((m, n), float("nan"), dtype)
-        assert hopper.finishes(a, b, out, after)
+        assert cluster.finishes(a, b, out, after)
         with one_cluster("half", columns):
-            hopper.product(a, b, out, after)
+            cluster.product(a, b, out, after)
         return out
 
     def wanted(x: Values, y: Values, bias: Values, residual: Values) -> Values:
@@ -111,12 +111,12 @@ def _converted(dtype: str, columns: int, b_turned: bool) -> Iterator[Call]:
     m, n, k = 72, 208, 24
 
     def products(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
-        made = [gp.full((m, n), 77.0, "float32").astype(one) for one in hopper.CONVERTED]
+        made = [gp.full((m, n), 77.0, "float32").astype(one) for one in cluster.CONVERTED]
         rounded = gp.full((m, n), float("nan"), dtype)
         with one_cluster("half", columns):
-            hopper.product(a, b, rounded)
+            cluster.product(a, b, rounded)
             for out in made:
-                hopper.product(a, b, out, After(conversion=Conversion(out.dtype, 0.25)))
+                cluster.product(a, b, out, After(conversion=Conversion(out.dtype, 0.25)))
                 alone = rounded if out.dtype == dtype else Conversion(out.dtype, 0.25).of(rounded)
                 assert out.to_numpy().tobytes() == alone.to_numpy().tobytes(), f"{out.dtype} is not the sum, converted"
         return made[0].astype(dtype)
@@ -139,7 +139,7 @@ def _scaled(element: str, result: str, by_block: bool, columns: int) -> Iterator
             out = gp.full((a.shape[0], b.shape[0]), float("nan"), result)
             left = Scale(p, 1, (blocks, 1) if by_block else (1, 0), 0.5)
             with one_cluster("fp8", columns):
-                hopper.scaled(a, b.T, left, Scale(q, 128, (1, 2)) if by_block else Scale(q, 1, (1, 0)), out)
+                cluster.scaled(a, b.T, left, Scale(q, 128, (1, 2)) if by_block else Scale(q, 1, (1, 0)), out)
             return out
 
         def wanted(p: Values, q: Values, x: Values = x, y: Values = y) -> Values:
@@ -162,4 +162,4 @@ def _calls(variant: str) -> Iterator[Call]:
     return _scaled(_TYPES[element], _TYPES.get(result, "float32"), scaling == "2", int(columns))
 
 
-FAMILIES = (Family("hopper products", (hopper.SOURCE.source,), lambda name: " ".join(_arguments(name)), _calls),)
+FAMILIES = (Family("hopper products", (cluster.SOURCE.source,), lambda name: " ".join(_arguments(name)), _calls),)

@@ -9,8 +9,8 @@ import numpy as np
 from device_facts import having
 
 import pygpukit as gp
-from pygpukit.ops.matmul import turns
-from pygpukit.ops.matmul.tiles import Tile
+from pygpukit.ops.matmul.sm90 import pingpong
+from pygpukit.ops.matmul.tile.tiling import Tile
 from sweep.engine import Call, Family, numbers
 
 _TYPES = {"half_t": "float16", "bfloat16_t": "bfloat16"}
@@ -20,7 +20,7 @@ _LONG = 584  # ten steps, the last one short: more than are in shared memory at 
 def _calls(variant: str) -> Iterator[Call]:
     element, rows, columns, *turned = variant.split()
     dtype, a_turned, b_turned = _TYPES[element], turned[0] == "true", turned[1] == "true"
-    (one,) = (one for one in turns.tiles() if (one.rows, one.columns) == (int(rows), int(columns)))
+    (one,) = (one for one in pingpong.tiles() if (one.rows, one.columns) == (int(rows), int(columns)))
 
     def operands(m: int, n: int, k: int) -> tuple[gp.GPUArray, gp.GPUArray]:
         a = numbers(dtype, k, m).T if a_turned else numbers(dtype, m, k)
@@ -29,7 +29,7 @@ def _calls(variant: str) -> Iterator[Call]:
     def product(a: gp.GPUArray, b: gp.GPUArray, one: Tile = one) -> gp.GPUArray:
         out = gp.full((*a.shape[:-1], b.shape[-1]), float("nan"), dtype)
         with having(sm_count=1):  # one block makes all tiles
-            turns.product(a, b, out, one)
+            pingpong.product(a, b, out, one)
         return out
 
     def wanted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -45,4 +45,4 @@ def _variant(name: str) -> str:
     return name.replace("pk::", "").split("<")[1].rstrip(">").replace(",", "")
 
 
-FAMILIES = (Family("products by turns", (turns.SOURCE.source,), _variant, _calls),)
+FAMILIES = (Family("products by turns", (pingpong.SOURCE.source,), _variant, _calls),)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import pygpukit as gp
-from pygpukit.ops.matmul import odd
+from pygpukit.ops.matmul.mma import unaligned
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -28,12 +28,12 @@ def beside(by: int, x: gp.GPUArray) -> gp.GPUArray:
 
 def _products(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
-    (one,) = (one for one in odd.blocks() if str(one).endswith(size))
+    (one,) = (one for one in unaligned.blocks() if str(one).endswith(size))
 
     def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
         shape = (*a.shape[:-1], b.shape[-1])
         out = gp.full(prod(shape) + 1, float("nan"), dtype)[1:].reshape(shape)
-        odd.product(a, b, out, one)
+        unaligned.product(a, b, out, one)
         return out
 
     def both(x: Values, y: Values) -> Values:
@@ -53,4 +53,4 @@ def _products(variant: str) -> Iterator[Call]:
     yield Call(product, (numbers(dtype, 9, 44)[1:, 1:40], numbers(dtype, 6, 40)[:5, 1:].T), both)
 
 
-FAMILIES = (Family("odd products", (odd.ODD.source,), _variant, _products),)
+FAMILIES = (Family("odd products", (unaligned.ODD.source,), _variant, _products),)

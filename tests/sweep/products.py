@@ -13,9 +13,11 @@ import pygpukit as gp
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import float32, float64
 from pygpukit.ops.elementwise import pointwise
-from pygpukit.ops.matmul import few, fused, grouped, plain, quantised
-from pygpukit.ops.matmul import fp8 as scaled
-from pygpukit.ops.matmul.after import After
+from pygpukit.ops.matmul.cuda_cores import fp8 as cuda_fp8
+from pygpukit.ops.matmul.cuda_cores import gemv, strided
+from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
+from pygpukit.ops.matmul.epilogue import fused, quantise
+from pygpukit.ops.matmul.epilogue.epilogue import After
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -27,7 +29,7 @@ def _tiled(one: tuple[int, int], function: Callable[..., gp.GPUArray]) -> Callab
 
     def tiled(*inputs: gp.GPUArray) -> gp.GPUArray:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(plain, "tile", lambda *_: one)
+            patch.setattr(strided, "tile", lambda *_: one)
             return function(*inputs)
 
     return tiled
@@ -35,7 +37,7 @@ def _tiled(one: tuple[int, int], function: Callable[..., gp.GPUArray]) -> Callab
 
 def _products() -> Iterator[Call]:
     for wide in (float32, float64):
-        for one in plain.tiles(wide):
+        for one in strided.tiles(wide):
             inputs = (numbers(wide.name, 2, 67, 78)[..., ::2], numbers(wide.name, 35, 39).T)  # no dense axis
             yield Call(_tiled(one, gp.matmul), inputs, lambda a, b: a @ b)
     for dtype in pointwise.CTYPES:
@@ -69,7 +71,7 @@ def _fused_products() -> Iterator[Call]:
         return gp.linear(x, w, b, "relu")
 
     for wide in (float32, float64):
-        for one in plain.tiles(wide):
+        for one in strided.tiles(wide):
             layer = (numbers(wide.name, 67, 18)[:, ::2], numbers(wide.name, 65, 9), numbers(wide.name, 65))
             yield Call(_tiled(one, linear), layer, lambda x, w, b: np.maximum(x @ w.T + b, 0))
     for dtype in _FLOATS:
@@ -157,12 +159,12 @@ def _quantised() -> Iterator[Call]:
 
 
 _CALLS = {
-    grouped.SOURCE.source: _groups,
-    scaled.SOURCE.source: _scaled_products,
-    plain.SOURCE.source: _products,
-    few.SOURCE.source: _few_rows,
+    cuda_grouped.SOURCE.source: _groups,
+    cuda_fp8.SOURCE.source: _scaled_products,
+    strided.SOURCE.source: _products,
+    gemv.SOURCE.source: _few_rows,
     fused.SOURCE.source: _fused_products,
-    quantised.SOURCE.source: _quantised,
+    quantise.SOURCE.source: _quantised,
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.ops.elementwise import pointwise
-from pygpukit.ops.matmul import real
+from pygpukit.ops.matmul.cuda_cores import real
 from sweep.engine import Call, Family, numbers
 from sweep.odd import beside
 

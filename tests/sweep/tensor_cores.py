@@ -14,8 +14,10 @@ from device_facts import having
 
 import pygpukit as gp
 from pygpukit.ops import plans
-from pygpukit.ops.matmul import decoded_tile, fp8_tile, narrow, skinny, tile
-from pygpukit.ops.matmul.tiles import tiles
+from pygpukit.ops.matmul.tile import fp8 as tile_fp8
+from pygpukit.ops.matmul.tile import fp8_weight, half, int8_tf32
+from pygpukit.ops.matmul.tile import gemv as tile_gemv
+from pygpukit.ops.matmul.tile.tiling import tiles
 from pygpukit.ops.nn.attention import tile as attention
 from pygpukit.ops.nn.attention.extras import FAR, Extras
 from pygpukit.ops.nn.attention.tiles import FAMILY, TILES
@@ -43,7 +45,7 @@ def _forced(
     module: Any, size: str, result: str | None = None, beside: int = 0
 ) -> Callable[[gp.GPUArray, gp.GPUArray], gp.GPUArray]:
     """The module's product() by the tile of that size, into memory `beside` elements from where it is aligned."""
-    family = {tile: ("half",), narrow: ("int8", "tf32")}[module]
+    family = {half: ("half",), int8_tf32: ("int8", "tf32")}[module]
     extents = tuple(map(int, size.split("x")))
     (one,) = {t for name in family for t in tiles(name) if (t.rows, t.columns, t.depth) == extents}
 
@@ -61,7 +63,7 @@ def _forced(
 def _half(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
     rows, columns, depth = map(int, size.split("x"))
-    product, apart = _forced(tile, size), _forced(tile, size, beside=1)
+    product, apart = _forced(half, size), _forced(half, size, beside=1)
     general = next(one.general for one in tiles("half") if (one.rows, one.columns, one.depth) == (rows, columns, depth))
     m, n, k = rows + 8, columns + 8, depth + 8
 
@@ -83,14 +85,14 @@ def _half(variant: str) -> Iterator[Call]:
 def _skinny(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
     rows, columns, depth = map(int, size.split("x"))
-    every = replace(skinny.block(), up_to_rows=64)
+    every = replace(tile_gemv.block(), up_to_rows=64)
 
     def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
         shape = (*a.shape[:-1], b.shape[-1])
         out = gp.full(prod(shape) + 1, float("nan"), dtype)[1:].reshape(shape)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(skinny, "block", lambda: every)
-            tile.product(a, b, out)
+            patch.setattr(tile_gemv, "block", lambda: every)
+            half.product(a, b, out)
         return out
 
     m, n, k = rows - 3, columns + 8, depth + 5
@@ -102,7 +104,7 @@ def _skinny(variant: str) -> Iterator[Call]:
 def _narrow(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
     rows, columns, depth = map(int, size.split("x"))
-    product = _forced(narrow, size, "int32" if dtype == "int8" else None)
+    product = _forced(int8_tf32, size, "int32" if dtype == "int8" else None)
 
     def rounded(x: Values, y: Values) -> Values:
         if dtype == "int8":
@@ -126,9 +128,9 @@ def _scaled(variant: str) -> Iterator[Call]:
 
     def product(p: gp.GPUArray, q: gp.GPUArray) -> gp.GPUArray:
         out = gp.full((67, 133), float("nan"), result)
-        scales: list[Any] = [fp8_tile.Scale(p, 1, (p.shape[-1], 1) if p.ndim == 2 else (1, 0))]
-        scales += [fp8_tile.Scale(q, 128, (1, 2)) if q.ndim == 2 else fp8_tile.Scale(q, 1, (1, 0))]
-        fp8_tile.product(a, b.T, scales[0], scales[1], out)
+        scales: list[Any] = [tile_fp8.Scale(p, 1, (p.shape[-1], 1) if p.ndim == 2 else (1, 0))]
+        scales += [tile_fp8.Scale(q, 128, (1, 2)) if q.ndim == 2 else tile_fp8.Scale(q, 1, (1, 0))]
+        tile_fp8.product(a, b.T, scales[0], scales[1], out)
         return out
 
     yield Call(product, (rows, columns), lambda p, q: p[:, None] * (x @ y) * q)
@@ -146,16 +148,16 @@ def _decoded(variant: str) -> Iterator[Call]:
     wide = w.astype("float64").to_numpy()
 
     def product(a: gp.GPUArray, rows: gp.GPUArray, scales: gp.GPUArray) -> list[gp.GPUArray]:
-        left = fp8_tile.Scale(rows, 1, (1, 0), 2.0)
-        right = fp8_tile.Scale(scales, 128, (1, 2)) if scales.ndim == 2 else fp8_tile.Scale(scales, 1, (1, 0))
+        left = tile_fp8.Scale(rows, 1, (1, 0), 2.0)
+        right = tile_fp8.Scale(scales, 128, (1, 2)) if scales.ndim == 2 else tile_fp8.Scale(scales, 1, (1, 0))
         return made(a, left, right)
 
-    def made(a: gp.GPUArray, left: fp8_tile.Scale, right: fp8_tile.Scale) -> list[gp.GPUArray]:
+    def made(a: gp.GPUArray, left: tile_fp8.Scale, right: tile_fp8.Scale) -> list[gp.GPUArray]:
         """On a large device, and on one of a single multiprocessor."""
         out = [gp.full((m, n), float("nan"), result) for _ in range(2)]
-        decoded_tile.product(a, w.T, left, right, out[0])
+        fp8_weight.product(a, w.T, left, right, out[0])
         with having(sm_count=1):
-            decoded_tile.product(a, w.T, left, right, out[1])
+            fp8_weight.product(a, w.T, left, right, out[1])
         return out
 
     def wanted(a: Values, rows: Values, scales: Values) -> tuple[Values, ...]:
@@ -167,7 +169,7 @@ def _decoded(variant: str) -> Iterator[Call]:
         operands = numbers(element, m, k), numbers("float32", m, low=0.5, high=2)
         yield Call(product, (*operands, numbers("float32", *shape, low=0.5, high=2)), wanted)
 
-    none = fp8_tile.Scale(None, 1, (0, 0))
+    none = tile_fp8.Scale(None, 1, (0, 0))
     yield Call(lambda a: made(a, none, none), (numbers(element, m, k),), lambda a: (a @ wide.T,) * 2)
 
 
@@ -216,10 +218,10 @@ def _by_tile_and_types(expression: str) -> str:
 
 
 FAMILIES = (
-    Family("tile products", (tile.MATMUL.source,), _by_tile, _half),
-    Family("narrow products", (narrow.NARROW.source,), _by_tile, _narrow),
-    Family("scaled tile products", (fp8_tile.SCALED.source,), _by_types, _scaled),
-    Family("skinny products", (skinny.SKINNY.source,), _by_tile, _skinny),
-    Family("decoded tile products", (decoded_tile.DECODED.source,), _by_tile_and_types, _decoded),
+    Family("tile products", (half.MATMUL.source,), _by_tile, _half),
+    Family("narrow products", (int8_tf32.NARROW.source,), _by_tile, _narrow),
+    Family("scaled tile products", (tile_fp8.SCALED.source,), _by_types, _scaled),
+    Family("skinny products", (tile_gemv.SKINNY.source,), _by_tile, _skinny),
+    Family("decoded tile products", (fp8_weight.DECODED.source,), _by_tile_and_types, _decoded),
     Family("tile attention", (attention.ATTENTION.source,), _by_tile, _attention),
 )

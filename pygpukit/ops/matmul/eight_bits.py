@@ -12,11 +12,11 @@ from pygpukit.core.errors import DTypeError, GPUError, ShapeError
 from pygpukit.core.sizes import whole
 from pygpukit.ops import elementwise, reduce, sorting
 from pygpukit.ops.indexing import padding
-from pygpukit.ops.matmul import hopper, sm90, tensor_maps
+from pygpukit.ops.matmul.epilogue.quantise import quantize
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16, gemv_fp8_bf16_batched, matmul_fp8
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.matmul.grouped import grouped_matmul
-from pygpukit.ops.matmul.quantised import quantize
+from pygpukit.ops.matmul.sm90 import cluster, common, tensor_maps
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _BLOCK, _LARGEST = 128, 448.0  # numbers that share a scale; of float8_e4m3
 
 def fp8_sm90_available() -> bool:
     """Whether matmul_fp8_sm90() runs: on devices of SM 9.0, and on the simulated one, which has no others."""
-    return device.current().capability == sm90.SM and (is_sim() or not tensor_maps.refusal())
+    return device.current().capability == common.SM and (is_sim() or not tensor_maps.refusal())
 
 
 def matmul_fp8_sm90(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
@@ -70,7 +70,7 @@ def matmul_fp8_sm90(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) ->
             f"{what}: its instructions are those of SM 9.0; this device is SM {here}; gp.matmul_fp8 runs on it"
         )
     (left, scale_a), (right, scale_b) = _rounded(a), _rounded(b)
-    backend = None if is_sim() else hopper.NAME
+    backend = None if is_sim() else cluster.NAME
     return matmul_fp8(left, right, scale_a, scale_b, out_dtype=float32, out=out, backend=backend)
 
 

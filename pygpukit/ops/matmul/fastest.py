@@ -10,12 +10,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygpukit.ops import host
-from pygpukit.ops.matmul.reading import as_it_is
+from pygpukit.ops.matmul.layout.operand import as_it_is
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
-    from pygpukit.ops.matmul.fused import Product
+    from pygpukit.ops.matmul.epilogue.fused import Product
 
 __all__ = ["fastest_products"]
 
@@ -64,7 +64,7 @@ def plan(
     copied = work >= _COPIES_PAY and not (_aligned(a) and _aligned(b))
     if backend in ("tile", "hopper") and (kind == "int8" or copied):
         return backend, f"{reason}; faster than cuBLAS where both were measured"
-    from pygpukit.ops.matmul import cublaslt
+    from pygpukit.ops.matmul.cublaslt import launch as cublaslt
 
     if refusal := cublaslt.refusal(types(kind, computed, result), a, b, computed):
         return backend, f"{reason}; {refusal}"
@@ -74,7 +74,7 @@ def plan(
 
 def product_of(kind: str | None, dtype: DataType, result: DataType) -> Product:
     """What makes a @ b where plan() says "cublaslt". dtype, result: of the operands and of the product."""
-    from pygpukit.ops.matmul import cublaslt
+    from pygpukit.ops.matmul.cublaslt import launch as cublaslt
 
     found = types(kind, dtype, result)
     assert found is not None
@@ -83,10 +83,10 @@ def product_of(kind: str | None, dtype: DataType, result: DataType) -> Product:
 
 def types(kind: str | None, computed: DataType, result: DataType) -> str | None:
     """The key of blas.TYPES, None where there is none."""
-    from pygpukit.ops.matmul import blas
+    from pygpukit.ops.matmul.cublaslt import library
 
     name = kind if kind in ("int8", "tf32") else computed.name if computed == result else None
-    return name if name in blas.TYPES and (name != "int8" or kind == "int8") else None
+    return name if name in library.TYPES and (name != "int8" or kind == "int8") else None
 
 
 def _aligned(matrices: GPUArray) -> bool:

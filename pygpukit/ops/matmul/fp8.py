@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import as_dtype, bfloat16, float8_e4m3, float8_e5m2, float16, float32, uint8
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
-from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import decoded_tile, fp8_tile, hopper, plain, plan
-from pygpukit.ops.matmul.fp8_tile import Scale
+from pygpukit.ops.matmul import plan
+from pygpukit.ops.matmul.cuda_cores import fp8 as cuda_fp8
+from pygpukit.ops.matmul.sm90 import cluster
+from pygpukit.ops.matmul.tile import fp8 as tile_fp8
+from pygpukit.ops.matmul.tile import fp8_weight
+from pygpukit.ops.matmul.tile.fp8 import Scale
 from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
 from pygpukit.ops.prepared import prepared
 
@@ -26,12 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["matmul_fp8"]
 LOW_LEVEL = ["gemv_fp8_bf16", "gemv_fp8_bf16_batched", "matmul_fp8_plan"]
 
-SOURCE = kernels.KernelSpec(__file__, "scaled.cu")
-_CALL = SOURCE.structure("ScaledCall")
-_BLOCK = 128  # scaled.cu: kScaleBlock
+_BLOCK = 128  # of k, that share a scale
 _EIGHT = (float8_e4m3, float8_e5m2)
 _WIDE = (float16, bfloat16, float32)
-_TYPES = (*_EIGHT, *_WIDE)  # in the order of scaled.cu: ElementType
+_TYPES = (*_EIGHT, *_WIDE)
 
 
 @prepared
@@ -74,13 +73,13 @@ def matmul_fp8(
     if target.size:
         chosen = _planned(what, a, b, left, right, backend)[0]
         if chosen == "hopper":
-            hopper.scaled(a, b, left, right, target)
+            cluster.scaled(a, b, left, right, target)
         elif host.computes():
             native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
         elif chosen == "tile":
             _tiles(a, b).product(a, b, left, right, target)
         else:
-            _on_device(a, b, left, right, target)
+            cuda_fp8.product(a, b, left, right, target)
     if out is None or target is out:
         return target
     copying.copy_to(target, out)
@@ -126,12 +125,6 @@ def gemv_fp8_bf16_batched(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out
     )
 
 
-@SOURCE.lists
-def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that matmul_fp8() can ask for."""
-    yield tuple(f"pk::gemm_scaled<{CTYPES[dtype.name]}>" for dtype in _WIDE)
-
-
 def _checked(what: str, a: GPUArray, b: GPUArray, scale_a: Any, scale_b: Any) -> tuple[Scale, Scale]:
     if not (a.dtype in _TYPES and b.dtype in _TYPES and (a.dtype in _EIGHT or b.dtype in _EIGHT)):
         raise DTypeError(
@@ -152,19 +145,19 @@ def _planned(
 ) -> tuple[str, str]:
     """(backend, reason): from types, the kind of scales, extents, the device, and what is asked for."""
     tiles, extents = _tiles(a, b), (1, a.shape[0], b.shape[1], a.shape[1])
-    if found := hopper.planned(what, named, "fp8", a.dtype, extents, fp8_tile.refusal(a, b, left, right)):
+    if found := cluster.planned(what, named, "fp8", a.dtype, extents, tile_fp8.refusal(a, b, left, right)):
         return found
     if not is_sim() and (why := tiles.refusal(a, b, left, right)):
         return "plain", f"on CUDA cores: {why}"
-    chosen = plan.backend("fp8" if tiles is fp8_tile else "decoded", a.dtype, *extents)
-    if tiles is fp8_tile and chosen[0] == "tile" and hopper.is_faster("fp8", a, b):
-        return hopper.NAME, hopper.reason("fp8", a.dtype)
+    chosen = plan.backend("fp8" if tiles is tile_fp8 else "decoded", a.dtype, *extents)
+    if tiles is tile_fp8 and chosen[0] == "tile" and cluster.is_faster("fp8", a, b):
+        return cluster.NAME, cluster.reason("fp8", a.dtype)
     return chosen
 
 
 def _tiles(a: GPUArray, b: GPUArray) -> ModuleType:
     """The tile kernels for operands of one type, or of two."""
-    return fp8_tile if a.dtype == b.dtype else decoded_tile
+    return tile_fp8 if a.dtype == b.dtype else fp8_weight
 
 
 def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:
@@ -225,28 +218,3 @@ def _of_block(scale: Scale, block: int, lines: int) -> Any:
     flat, start = span(scale.values)
     places = np.arange(lines) // scale.lines * scale.steps[0] + block * scale.steps[1] + start
     return host.values(flat).reshape(-1)[places]
-
-
-def _on_device(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
-    arrays = (a, b, out)
-    spans, starts = zip(*(span(one) for one in arrays), strict=True)
-    steps = [[step // one.itemsize for step in one.strides] for one in arrays]
-    scales = (left, right)
-    call = _CALL.pack(
-        m=a.shape[0],
-        n=b.shape[1],
-        k=a.shape[1],
-        start=starts,
-        row=[own[0] for own in steps],
-        column=[own[1] for own in steps],
-        scale_line=[one.steps[0] for one in scales],
-        scale_depth=[one.steps[1] for one in scales],
-        lines=[one.lines for one in scales],
-        type=[_TYPES.index(one.dtype) for one in (a, b)],
-        has_scale=[one.values is not None for one in scales],
-        factor=left.number * right.number,
-        unused=0,
-    )
-    pointers = [spans[2] if one.values is None else span(one.values)[0] for one in scales]
-    spec = SOURCE.of(f"pk::gemm_scaled<{CTYPES[out.dtype.name]}>")
-    kernels.launch(spec, plain.grid(out), plain.THREADS, spans[0], spans[1], *pointers, spans[2], call)

@@ -14,22 +14,27 @@ from pygpukit.core.dtypes import STORAGE_ONLY, as_dtype, float32, float64
 from pygpukit.core.errors import DTypeError, InvalidSpecError
 from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import fastest, fused, hopper, narrow, odd, plain, plan, precision, quantised, tile
-from pygpukit.ops.matmul.after import After
-from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
+from pygpukit.ops.matmul import fastest, plan, precision
+from pygpukit.ops.matmul.cuda_cores import strided
+from pygpukit.ops.matmul.epilogue import fused, quantise
+from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
+from pygpukit.ops.matmul.mma import unaligned
+from pygpukit.ops.matmul.sm90 import cluster
+from pygpukit.ops.matmul.tile import half, int8_tf32
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
 from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType, DTypeLike
-    from pygpukit.ops.matmul.skinny import Block
-    from pygpukit.ops.matmul.tiles import Tile
+    from pygpukit.ops.matmul.tile.gemv import Block
+    from pygpukit.ops.matmul.tile.tiling import Tile
 
 _ONE, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
 _MULTIPLY = dict.fromkeys(("float8_e4m3", "float8_e5m2"), "gp.matmul_fp8() multiplies it, with or without scales")
 _MULTIPLY["float4_e2m1"] = "gp.matmul_fp4() multiplies what gp.ops.quantize_nvfp4() and quantize_mxfp4() give"
-_TENSOR = {"half": tile.product, "int8": narrow.product, "tf32": narrow.product}  # by family
+_TENSOR = {"half": half.product, "int8": int8_tf32.product, "tf32": int8_tf32.product}  # by family
 
 
 @prepared
@@ -71,7 +76,7 @@ def matmul(
     result = _result(promoted, dtype)
     conversion, written = None, result
     if out_dtype is not None or out_scale is not None:
-        conversion = quantised.conversion("matmul", result, shape, out_dtype, out_scale, out)
+        conversion = quantise.conversion("matmul", result, shape, out_dtype, out_scale, out)
         written = result if conversion is None else conversion.dtype
     said = precision.check("matmul", result, tf32, use_tf32)
     check_invariant("matmul", invariant)
@@ -86,9 +91,9 @@ def matmul(
         kind = _family(promoted, result, said)
         computed = promoted if kind else result
         left, right = (x if x.dtype == computed else copying.astype(x, computed) for x in (left, right))
-        named = hopper.planned("matmul", backend, kind, computed, _extents(left, right))
+        named = cluster.planned("matmul", backend, kind, computed, _extents(left, right))
         if named:
-            product: fused.Product = hopper.product
+            product: fused.Product = cluster.product
         elif invariant is False and (after is None or after.is_nothing() or result in fused.FINISHED):
             product = _fastest_of(kind, left, right, result)
         else:
@@ -139,33 +144,33 @@ def matmul_plan(
     computed = promoted if kind else result
     left, right = (x if x.dtype == computed else native.empty(x.shape, computed) for x in (left, right))
     check_invariant("matmul_plan", invariant)
-    named = hopper.planned("matmul_plan", backend, kind, computed, _extents(left, right))
+    named = cluster.planned("matmul_plan", backend, kind, computed, _extents(left, right))
     chosen, reason = named or _planned(kind, promoted, left, right)
     if invariant is False and not named:
         chosen, reason = fastest.plan((chosen, reason), kind, left, right, computed, result)
     if result == float32:
         reason = f"{reason}; {precision.reason(said)}"
     if out_dtype is not None or out_scale is not None:
-        conversion = quantised.conversion("matmul_plan", result, shape, out_dtype, out_scale)
+        conversion = quantise.conversion("matmul_plan", result, shape, out_dtype, out_scale)
         if conversion is not None:
-            reason += conversion.reason(chosen == hopper.NAME and hopper.converts(left, right, conversion))
+            reason += conversion.reason(chosen == cluster.NAME and cluster.converts(left, right, conversion))
     return plan.MatmulPlan(chosen, reason, _tile_of(chosen, kind or "", left, right))
 
 
 def _tile_of(chosen: str, kind: str, a: GPUArray, b: GPUArray) -> Tile | Block | None:
     """What one block, or a pair of them, makes where there is a choice."""
-    if chosen == hopper.NAME:
-        return hopper.chosen(kind, a, b)
-    return None if chosen != "tile" else (tile if kind == "half" else narrow).chosen(a, b)
+    if chosen == cluster.NAME:
+        return cluster.chosen(kind, a, b)
+    return None if chosen != "tile" else (half if kind == "half" else int8_tf32).chosen(a, b)
 
 
 def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
     """What makes a @ b, stacks of matrices of one type, by their plan. kind: as plan.backend() takes it."""
     if kind is None or host.computes():
-        return plain.product
+        return strided.product
     chosen = _planned(kind, a.dtype, a, b)[0]
-    made_by = {"tile": _TENSOR[kind], hopper.NAME: hopper.product, "mma": odd.any_product}
-    return made_by.get(chosen, plain.product)
+    made_by = {"tile": _TENSOR[kind], cluster.NAME: cluster.product, "mma": unaligned.any_product}
+    return made_by.get(chosen, strided.product)
 
 
 def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType) -> fused.Product:
@@ -198,9 +203,9 @@ def _family(promoted: DataType, result: DataType, said: bool | None) -> str | No
 
 def _planned(kind: str | None, operands: DataType, a: GPUArray, b: GPUArray) -> tuple[str, str]:
     chosen, reason = plan.backend(kind, operands, *_extents(a, b))
-    anywhere = chosen == "tile" and kind == "half" and tile.odd_block(a, b) is not None
-    if chosen == "tile" and not anywhere and hopper.is_faster(kind or "", a, b):
-        return hopper.NAME, hopper.reason(kind or "", operands)
+    anywhere = chosen == "tile" and kind == "half" and half.odd_block(a, b) is not None
+    if chosen == "tile" and not anywhere and cluster.is_faster(kind or "", a, b):
+        return cluster.NAME, cluster.reason(kind or "", operands)
     return chosen, reason
 
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise import clamp
-from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul import grouped_hopper, grouped_tile, plain
-from pygpukit.ops.operands import check_array, check_devices, span
+from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
+from pygpukit.ops.matmul.cuda_cores import strided
+from pygpukit.ops.matmul.sm90 import grouped as sm90_grouped
+from pygpukit.ops.matmul.tile import grouped as tile_grouped
+from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 __all__ = ["grouped_matmul"]
-
-SOURCE = kernels.KernelSpec(__file__, "grouped.cu")
-_CALL = SOURCE.structure("GroupedCall")
-_TILE = 64  # gemm.cuh: kTile
 
 
 @prepared
@@ -63,16 +60,10 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
 
 
 def _product_of(x: GPUArray, w: GPUArray) -> Callable[[GPUArray, GPUArray, GPUArray, GPUArray], None]:
-    planned = grouped_tile.planned(x, w)
-    if planned in ("tile", "hopper") and grouped_hopper.takes(x, w):
-        return grouped_hopper.product
-    return grouped_tile.product if planned == "tile" else _on_device
-
-
-@SOURCE.lists
-def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that grouped_matmul() can ask for."""
-    yield tuple(f"pk::gemm_grouped<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
+    planned = tile_grouped.planned(x, w)
+    if planned in ("tile", "hopper") and sm90_grouped.takes(x, w):
+        return sm90_grouped.product
+    return tile_grouped.product if planned == "tile" else cuda_grouped.product
 
 
 def _on_host(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
@@ -82,27 +73,6 @@ def _on_host(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     for group, count in enumerate(host.values(counts).tolist()):
         end = min(first + max(count, 0), x.shape[0])
         if end > first:
-            result[first:end] = plain.on_host(x[first:end], w[group])
+            result[first:end] = strided.on_host(x[first:end], w[group])
         first = end
     host.store(out, result)
-
-
-def _on_device(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
-    (rows, k), (groups, _, n) = x.shape, w.shape
-    arrays = (x, w, out)
-    steps = [[step // one.itemsize for step in one.strides] for one in arrays]
-    spans, starts = zip(*(span(one) for one in arrays), strict=True)
-    call = _CALL.pack(
-        rows=rows,
-        n=n,
-        k=k,
-        start=starts,
-        row=[own[-2] for own in steps],
-        column=[own[-1] for own in steps],
-        group=steps[1][0],
-        groups=groups,
-        unused=0,
-    )
-    tiles = (rows // _TILE + groups + 1) * -(-n // _TILE)  # a group's last tile may be a part
-    spec = SOURCE.of(f"pk::gemm_grouped<{CTYPES[x.dtype.name]}>")
-    kernels.launch(spec, (tiles, 1, 1), plain.THREADS, spans[0], spans[1], counts, spans[2], call)

@@ -9,7 +9,7 @@ from pygpukit.core.dtypes import int8, int32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying
 from pygpukit.ops.matmul.gemm import product_of
-from pygpukit.ops.matmul.stacks import stacked, with_matrix_axes
+from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
 if TYPE_CHECKING:

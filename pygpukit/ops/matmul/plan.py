@@ -10,8 +10,12 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32, int8, int32
 from pygpukit.kernels import lost
-from pygpukit.ops.matmul import hopper, measured, odd, skinny, tile
-from pygpukit.ops.matmul.tiles import Tile
+from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.mma import unaligned
+from pygpukit.ops.matmul.sm90 import cluster
+from pygpukit.ops.matmul.tile import gemv as tile_gemv
+from pygpukit.ops.matmul.tile import half
+from pygpukit.ops.matmul.tile.tiling import Tile
 
 if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
@@ -51,7 +55,7 @@ class MatmulPlan:
 
     backend: str
     reason: str
-    tile: Tile | skinny.Block | odd.Block | None = None
+    tile: Tile | tile_gemv.Block | unaligned.Block | None = None
 
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
@@ -81,17 +85,17 @@ def backend(kind: str | None, dtype: DataType, batches: int, m: int, n: int, k: 
         return "plain", "an operand has more elements than a tile kernel counts"
     if kind in _FP8 and device.current().capability < _FP8_SINCE:
         return "plain", "the device's tile kernels know no fp8; decoded to float32, on CUDA cores"
-    if missing := tile.missing():
+    if missing := half.missing():
         return _instead(kind, dtype, (batches, m, n, k), missing)
-    by = "" if kind in _FP8 else f"; the fastest tile by {measured.source()}"
+    by = "" if kind in _FP8 else f"; the fastest tile by {times.source()}"
     return "tile", f"{_FAMILIES[kind].format(dtype)}{by}"
 
 
 def _instead(kind: str, dtype: DataType, shape: tuple[int, int, int, int], missing: str) -> tuple[str, str]:
     """What makes a product where there are no tile kernels, and why there are none."""
-    if not (hopper.refusal(kind, dtype, shape) or hopper.missing()):
-        return hopper.NAME, f"{hopper.done(kind, dtype)}, with the bits of the tile kernels: {missing}"
-    if kind == "half" and not odd.refusal():
+    if not (cluster.refusal(kind, dtype, shape) or cluster.missing()):
+        return cluster.NAME, f"{cluster.done(kind, dtype)}, with the bits of the tile kernels: {missing}"
+    if kind == "half" and not unaligned.refusal():
         lost.tell("products of half precision take mma.sync, at about half the speed of tile kernels", missing)
         return "mma", f"{_FAMILIES[kind].format(dtype)}, by mma.sync: {missing}"
     lost.tell(f"{_CALLED[kind]} run without tensor cores, many times slower and with other bits", missing)

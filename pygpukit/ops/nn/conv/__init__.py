@@ -11,7 +11,7 @@ from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.ops import copying, host, plans
 from pygpukit.ops.matmul import precision
-from pygpukit.ops.matmul.reading import ALIGNMENT
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT
 from pygpukit.ops.nn.conv import depthwise, few_channels, group_blocks, leaf, plan, simt, small_groups, tile
 from pygpukit.ops.nn.conv.plan import ConvPlan
 from pygpukit.ops.nn.conv.settings import (

@@ -11,7 +11,7 @@ from pygpukit.array import promotion
 from pygpukit.core import device
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.reading import ALIGNMENT
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT
 from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
 
 if TYPE_CHECKING:

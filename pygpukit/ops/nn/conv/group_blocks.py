@@ -10,7 +10,7 @@ from operator import mul
 
 from pygpukit.core import device
 from pygpukit.core.choices import by_device
-from pygpukit.ops.matmul.reading import ALIGNMENT
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT
 from pygpukit.ops.nn.conv.settings import Settings
 
 WARPS, PLACES, QUAD = 4, 32, 4  # small_groups.cu: kWarps, kPlaces; quads.cuh: kQuad

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.ops import raw
-from pygpukit.ops.matmul.reading import ALIGNMENT, whole
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def padded(x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, 
     channels are dense, those of a group filled up with zeros to whole 16 bytes."""
     images, channels, *image = x.shape
     own, size = channels // groups, x.itemsize
-    filled = whole(own, size)
+    filled = aligned_length(own, size)
     rows, columns = (sum(extents) for extents in zip(before, image, after, strict=True))
     copy = native.empty((images, rows, columns, groups * filled), x.dtype)
     image_step, row, column, channel = copy.strides

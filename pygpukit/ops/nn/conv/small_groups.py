@@ -15,7 +15,7 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.ops import copying, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.reading import ALIGNMENT
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT
 from pygpukit.ops.nn.conv.group_blocks import QUAD, TILES, WARPS, Work, chosen
 from pygpukit.ops.nn.conv.padded import padded
 from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry

@@ -17,7 +17,7 @@ from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import precision
-from pygpukit.ops.matmul.reading import ALIGNMENT, whole
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length
 from pygpukit.ops.nn.conv import gathered
 from pygpukit.ops.nn.conv.group_blocks import QUAD
 from pygpukit.ops.nn.conv.padded import padded
@@ -244,7 +244,7 @@ def _room(out: GPUArray, groups: int) -> tuple[GPUArray, GPUArray]:
     """Storage for a result with its channels dense, those of a group filled up to whole 16 bytes, and it as (B, C,
     rows, columns)."""
     images, channels, rows, columns = out.shape
-    filled = groups * whole(channels // groups, out.itemsize)
+    filled = groups * aligned_length(channels // groups, out.itemsize)
     room = native.empty((images, rows, columns, filled), out.dtype)
     image, row, column, channel = room.strides
     return room, native.view(room, (images, filled, rows, columns), (image, channel, row, column), 0)
@@ -288,7 +288,7 @@ def _dense(weight: GPUArray) -> GPUArray:
 def _filled(array: GPUArray) -> GPUArray:
     """A dense copy whose rows are filled up with zeros to whole 16 bytes."""
     *outer, length = array.shape
-    filled = whole(length, array.itemsize)
+    filled = aligned_length(length, array.itemsize)
     copy = native.empty((*outer, filled), array.dtype)
     if filled != length:
         native.fill(copy, bytes(copy.itemsize))

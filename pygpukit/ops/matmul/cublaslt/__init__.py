@@ -1,0 +1,1 @@
+"""Products by cuBLASLt, for those who ask for the fastest."""

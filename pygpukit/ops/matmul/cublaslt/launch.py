@@ -1,0 +1,101 @@
+"""Matrix products by cuBLASLt, for those who ask for the fastest: which ones it takes, and the call."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.ops import copying, raw
+from pygpukit.ops.matmul.cublaslt import library
+from pygpukit.ops.matmul.cublaslt.library import Form
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, in_place
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
+
+
+def refusal(types: str | None, a: GPUArray, b: GPUArray, dtype: DataType) -> str:
+    """Why cuBLASLt does not make a @ b, stacks of matrices, "" where it does. types: a key of blas.TYPES, None for
+    others. dtype: what the operands are converted to first."""
+    if types is None:
+        return f"cuBLASLt has no products of {dtype}"
+    if native.is_capturing():
+        return "a call of cuBLASLt cannot be captured in a graph"
+    if missing := library.missing():
+        return missing
+    left, right = (_form(one) if one.dtype == dtype else None for one in (a, b))
+    if _call(types, a, b, left, right, None) is None:
+        return "cuBLASLt has no algorithm for it"
+    return ""
+
+
+def product(types: str, a: GPUArray, b: GPUArray, out: GPUArray) -> None:
+    """out = a @ b with the same batch axes, where refusal() is ""."""
+    dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
+    left, right = _form(a), _form(b)
+    a, b = (one if form else copying.clone(one) for one, form in ((a, left), (b, right)))
+    call = _call(types, a, b, left, right, raw.widest(raw.address(dense)))
+    if call is None:  # there is one for a result that is aligned
+        aligned = native.empty(out.shape, out.dtype)
+        product(types, a, b, aligned)
+        copying.copy_to(aligned, out)
+        return
+    space = native.empty((max(call.workspace, 1),), "uint8")
+    stream = native.current_stream()
+    arrays = (a, b, dense, space)
+    for array in arrays:
+        native.pin(array)
+        if array.block and array.stream_id != stream.id:
+            _note_use(array)
+    try:
+        call(a.device_ptr, b.device_ptr, dense.device_ptr, space.device_ptr, stream.handle)
+    finally:
+        for array in arrays:
+            native.unpin(array)
+    if dense is not out:
+        copying.copy_to(dense, out)
+
+
+def _call(
+    types: str, a: GPUArray, b: GPUArray, left: Form | None, right: Form | None, alignment: int | None
+) -> library.Call | None:
+    """left, right: forms of the operands, None for dense copies. alignment: of the result, None for a new array."""
+    return call_of(native.current_device(), types, a.shape, b.shape[-1], left, right, alignment or ALIGNMENT)
+
+
+@lru_cache(maxsize=4096)
+def call_of(
+    device: int, types: str, shape: tuple[int, ...], n: int, left: Form | None, right: Form | None, alignment: int
+) -> library.Call | None:
+    """shape: of a. n: columns of b. The same call each time."""
+    *batch, m, k = shape
+    left, right = left or Form(False, k, m * k, ALIGNMENT), right or Form(False, n, k * n, ALIGNMENT)
+    out = Form(False, n, m * n, alignment)
+    return library.call(library.Signature(device, types, prod(batch), m, n, k, left, right, out))
+
+
+def _form(matrices: GPUArray) -> Form | None:
+    """How the library reads the operand where it lies, None where it cannot."""
+    return _form_of(matrices.shape, matrices.strides, matrices.itemsize, raw.widest(raw.address(matrices)))
+
+
+@lru_cache(maxsize=4096)
+def _form_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, alignment: int) -> Form | None:
+    if alignment < itemsize:
+        return None
+    if not any(strides[:-2]):  # one matrix for all
+        shape, strides = shape[-2:], strides[-2:]
+    found = in_place(shape, strides, itemsize, itemsize)
+    if found is None or found[3] != prod(shape[:-2]):  # some are repeated
+        return None
+    transposed, lead, step, *_ = found
+    return Form(transposed, lead, step, alignment)
+
+
+def _note_use(array: GPUArray) -> None:
+    """The pool does not see the library's call. A copy of one byte tells it that the current stream, too, uses the
+    memory, which belongs to another one."""
+    native.copy(native.empty((1,), "uint8"), native.view(array, (1,), (1,), array.offset, "uint8"))

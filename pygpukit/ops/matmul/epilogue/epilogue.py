@@ -1,0 +1,84 @@
+"""What comes after the sums of a matrix product: scale, bias, activation, another array added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.kernels.structure import in_header
+from pygpukit.ops import host, raw
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.epilogue.quantise import Conversion
+
+_AFTER = in_header("epilogue.cuh", "After")
+# By name: their numbers in activation.cuh.
+ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "swiglu": 5}
+
+
+@dataclass(frozen=True)
+class After:
+    """act(alpha sum + bias) + beta residual, of each element of a product.
+
+    act: a key of ACTIVATIONS; "swiglu": silu of the first half of the columns times the second half. bias: as many
+    numbers as the product has columns, contiguous. residual: of the result's shape. Both of the product's type, to
+    which the result is rounded; conversion: what it becomes then.
+    """
+
+    alpha: float = 1.0
+    bias: GPUArray | None = None
+    act: str | None = None
+    residual: GPUArray | None = None
+    beta: float = 1.0
+    conversion: Conversion | None = None
+
+    def arrays(self) -> list[GPUArray]:
+        """Those that there are."""
+        return [x for x in (self.bias, self.residual) if x is not None]
+
+    def is_nothing(self) -> bool:
+        """Whether the rounded sum itself is the result, before it is converted."""
+        return self.alpha == 1 and self.act is None and not self.arrays()
+
+    def by_pieces(self, out: GPUArray) -> bool:
+        """Whether it can be done in whole pieces of 16 bytes: arrays are dense, their rows whole pieces."""
+        arrays = [one for one in (out, self.residual, self.bias) if one is not None]
+        return all(
+            one.shape[-1] * one.itemsize % ALIGNMENT == 0 and one.is_contiguous() and raw.address(one) % ALIGNMENT == 0
+            for one in arrays
+        )
+
+    def packed(self, columns: int) -> bytes:
+        """epilogue.cuh: After."""
+        return _AFTER.pack(
+            alpha=self.alpha,
+            beta=self.beta,
+            columns=columns,
+            activation=ACTIVATIONS[self.act],
+            has_bias=self.bias is not None,
+            has_residual=self.residual is not None,
+            unused=0,
+        )
+
+    def on_host(self, sums: Any) -> Any:
+        """The result of sums in float32 or float64, by NumPy."""
+        import numpy as np
+
+        from pygpukit.ops.elementwise import host_functions as functions
+
+        if self.alpha != 1:
+            sums = sums * sums.dtype.type(self.alpha)
+        if self.bias is not None:
+            sums = sums + host.values(self.bias)
+        if self.act == "swiglu":
+            columns = sums.shape[-1] // 2
+            sums = functions.silu(sums[..., :columns]) * sums[..., columns:]
+        elif self.act == "relu":
+            sums = np.maximum(sums, 0)
+        elif self.act is not None:
+            sums = getattr(functions, self.act)(sums)
+        if self.residual is None:
+            return sums
+        return sums + sums.dtype.type(self.beta) * host.values(self.residual)

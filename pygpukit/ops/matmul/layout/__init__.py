@@ -1,0 +1,1 @@
+"""Operands of products: their batch axes, and how kernels read them where they lie."""

@@ -1,0 +1,154 @@
+"""Products of half precision of matrices that begin at any element, with rows of any length: which ones, by which
+block, and the launch of their kernels.
+
+Their bits are those of half.cu, as far as they were compared: on SM 9.0. So plans may take either there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product as product_of
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core import device
+from pygpukit.core.choices import by_device
+from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops import copying
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
+from pygpukit.ops.matmul.layout.operand import as_it_is
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+ODD = KernelSpec(__file__, "unaligned.cu", instead=True)
+_CALL = ODD.structure("OddCall")
+_PACK = 8  # unaligned.cu: kOddPack
+_FEW = 32  # rows that every product may be filled up to
+_TYPES = ("bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one block makes, and its measured times.
+
+    rows, columns: of the result. depth: of a step of the sum. down, across: its warps. stages: steps that shared memory
+    holds. blocks: of a multiprocessor, at least. fixed_us: of a launch; alone_us: of one step where a multiprocessor
+    has one block; step_us: of one step of each further block there.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    down: int
+    across: int
+    stages: int
+    blocks: int
+    fixed_us: float = 0.0
+    alone_us: float = 0.0
+    step_us: float = 0.0
+
+    def time_us(self, m: int, n: int, k: int, batches: int, multiprocessors: int) -> float:
+        """How long a product takes, as the measured times tell."""
+        each = -(-batches * -(-m // self.rows) * -(-n // self.columns) // multiprocessors)
+        return self.fixed_us + -(-k // self.depth) * (self.alone_us + (each - 1) * self.step_us)
+
+    def threads(self) -> int:
+        """Of a block."""
+        return 32 * self.down * self.across
+
+    def shared_bytes(self, a_along_k: bool, b_along_k: bool) -> int:
+        """Of dynamic shared memory: pieces of both operands."""
+        sizes = (
+            (extent * (self.depth + _PACK) if along_k else self.depth * (extent + _PACK))
+            for extent, along_k in ((self.rows, a_along_k), (self.columns, b_along_k))
+        )
+        return sum(sizes) * self.stages * 2
+
+    def __str__(self) -> str:
+        return f"odd {self.rows}x{self.columns}x{self.depth}"
+
+
+@by_device
+def blocks() -> tuple[Block, ...]:
+    """As the table has them."""
+    return tuple(Block(**one) for one in times.table()["odd"])
+
+
+def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple[float, Block]:
+    """The block whose measured times are shortest, and these."""
+    fitting = [one for one in _fitting() if one.rows <= max(m, _FEW)] or [_fitting()[-1]]
+    times = [one.time_us(m, n, k, batches, multiprocessors) for one in fitting]
+    return min(times), fitting[times.index(min(times))]
+
+
+@by_device
+def _fitting() -> tuple[Block, ...]:
+    """The blocks whose operands the device's shared memory holds, however they lie; the smallest one last."""
+    room = device.current().shared_bytes
+    size = {one: max(one.shared_bytes(*along) for along in product_of((False, True), repeat=2)) for one in blocks()}
+    smallest = min(blocks(), key=lambda one: size[one])
+    return (*(one for one in blocks() if size[one] <= room and one != smallest), smallest)
+
+
+@by_device
+def refusal() -> str:
+    """Why these kernels make no product here, "" where they do, as far as is known."""
+    return builder.missing(ODD.of(next(iter(_listing()))[0]))
+
+
+def any_product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
+    """out = a @ b, all of one type and with the same batch axes, wherever they lie: where there are no tile kernels."""
+    if out.ndim > 2 and is_one_product(b, a, out):
+        a, b, out = rows_of(a), matrix_of(b), rows_of(out)
+    a, b = (one if as_it_is(one, one.itemsize) is not None else copying.clone(one) for one in (a, b))
+    dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
+    m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
+    product(a, b, dense, fastest(m, n, k, prod(out.shape[:-2]), device.current().sm_count)[1])
+    if dense is not out:
+        copying.copy_to(dense, out)
+
+
+def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:
+    """out = a @ b, all of one type and with the same batch axes; a and b as reading.as_it_is() reads whole elements.
+    out: dense."""
+    m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
+    left, right = as_it_is(a, a.itemsize), as_it_is(b, b.itemsize)
+    assert left is not None and right is not None
+    along = not left.transposed, right.transposed
+    (first, start), (second, other) = span(a), span(b)
+    call = _CALL.pack(
+        start=(start, other),
+        line=(left.lead, right.lead),
+        step=(left.step, right.step),
+        matrices=(left.matrices, right.matrices),
+        repeat=(left.repeat, right.repeat),
+        m=m,
+        n=n,
+        k=k,
+    )
+    launch(
+        ODD.of(_expression(out.dtype.name, one, *along), shared_bytes=one.shared_bytes(*along)),
+        (-(-m // one.rows) * -(-n // one.columns), prod(out.shape[:-2]), 1),
+        (one.threads(), 1, 1),
+        first,
+        second,
+        out,
+        call,
+    )
+
+
+def _expression(dtype: str, one: Block, a_along_k: bool, b_along_k: bool) -> str:
+    numbers = f"{one.rows}, {one.columns}, {one.depth}, {one.down}, {one.across}, {one.stages}, {one.blocks}"
+    return f"pk::odd<{CTYPES[dtype]}, {numbers}, {str(a_along_k).lower()}, {str(b_along_k).lower()}>"
+
+
+@ODD.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    for dtype, one in product_of(_TYPES, blocks()):
+        yield tuple(_expression(dtype, one, *along) for along in product_of((False, True), repeat=2))

@@ -1,0 +1,90 @@
+"""Products of half precision on SM 9.0 by single blocks, whose groups of warps take turns: which tile, and the launch.
+
+Their bits are those of cluster.cu and of the tile kernels, so that plans take whichever is fastest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product as product_of
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core import device
+from pygpukit.core.choices import by_device
+from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import copying, raw
+from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, readable
+from pygpukit.ops.matmul.sm90 import common
+from pygpukit.ops.matmul.tile.tiling import Tile
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+SOURCE = KernelSpec(__file__, "pingpong.cu", shared_bytes=common.SHARED_BYTES, ahead=("sm_90a",), instead=True)
+_CALL = SOURCE.structure("TurnsCall")
+_SIZE = 2  # bytes of a number
+
+
+@by_device
+def tiles() -> tuple[Tile, ...]:
+    """What a block makes, with measured times: the table. general: compiled for a that lies along m, too."""
+    return tuple(Tile(**one) for one in times.table()["turns"])
+
+
+@by_device
+def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tuple[Tile, float] | None:
+    """The tile whose measured times are shortest, and its time in microseconds. None where rows of the operands are no
+    whole 128 bytes: blocks read them alone, and parts of memory's pieces twice. shape: products, m, n, k. turned: a
+    lies along m. along_k: b lies along k."""
+    products, m, n, k = shape
+    if k % common.CHUNK or (not along_k and n % common.CHUNK):
+        return None
+    times = (
+        (one.time_us(m, n, k, products, _SIZE, device.current().sm_count), one)
+        for one in tiles()
+        if one.general >= turned
+    )
+    time, one = min(times, key=lambda pair: pair[0])
+    return one, time
+
+
+def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
+    """out = a @ b by tiles of one kind: stacks of matrices of bfloat16 or float16 with the same batch axes, in extents
+    that cluster.py takes. A row's bits depend on k, the type and the columns alone."""
+    m, n, k, products = out.shape[-2], out.shape[-1], a.shape[-1], prod(out.shape[:-2])
+    stacks = readable(a, "rows"), readable(b, "columns")
+    turned = stacks[0].transposed, not stacks[1].transposed
+    boxes = (common.CHUNK if turned[0] else one.rows, common.CHUNK if turned[1] else one.columns)
+    dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
+    call = _CALL.pack(
+        row=n,
+        matrix=m * n,
+        m=m,
+        n=n,
+        k=k,
+        products=products,
+        matrices=[stack.matrices for stack in stacks],
+        repeat=[stack.repeat for stack in stacks],
+        whole=n * _SIZE % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
+    )
+    blocks = products * -(-m // one.rows) * -(-n // one.columns)
+    spec = SOURCE.of(_expression(a.dtype.name, one, turned))
+    operands = common.mapped(stacks, boxes, (m, n), turned, k)
+    launch(spec, (min(blocks, device.current().sm_count), 1, 1), common.THREADS, call, *operands, dense)
+    if dense is not out:
+        copying.copy_to(dense, out)
+
+
+def _expression(element: str, one: Tile, turned: tuple[bool, bool]) -> str:
+    flags = ", ".join("true" if side else "false" for side in turned)
+    return f"pk::hopper_turns<{common.HALVES[element]}, {one.rows}, {one.columns}, {flags}>"
+
+
+@SOURCE.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    for element, one, b_turned in product_of(common.HALVES, tiles(), (False, True)):
+        for a_turned in (False, True)[: 1 + one.general]:
+            yield (_expression(element, one, (a_turned, b_turned)),)

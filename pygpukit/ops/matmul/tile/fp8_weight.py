@@ -1,0 +1,87 @@
+"""Products of half precision with fp8 weights on tensor cores: which ones the tile kernels take, and their launch."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import product as product_of
+from typing import TYPE_CHECKING, NamedTuple
+
+from pygpukit._core import native
+from pygpukit.core import device
+from pygpukit.core.dtypes import float32
+from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import copying
+from pygpukit.ops.matmul.layout.operand import readable
+from pygpukit.ops.matmul.tile.fp8 import BLOCK
+from pygpukit.ops.matmul.tile.fp8 import ELEMENTS as WEIGHTS
+from pygpukit.ops.matmul.tile.half import ELEMENTS
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.tile.fp8 import Scale
+
+DECODED = KernelSpec(__file__, "fp8_weight.cu", front_end="tile", ahead=("sm_90a",), instead=True)
+
+
+class _Tile(NamedTuple):
+    rows: int
+    columns: int
+    warps: int
+    blocks: int
+
+
+_TILES = (_Tile(16, 64, 4, 2), _Tile(64, 64, 4, 2), _Tile(128, 128, 8, 1))  # the first that has all rows, or the last
+_MANY = _Tile(16, 64, 4, 4)  # in place of the first where every multiprocessor has a block
+
+
+def refusal(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
+    """Why the tile kernels do not take these types and scales, "" where they do."""
+    if a.dtype.name not in ELEMENTS or b.dtype.name not in WEIGHTS:
+        return f"tensor cores take float16 or bfloat16 times fp8, or fp8 of one type, these are {a.dtype} and {b.dtype}"
+    if left.by_block or (right.by_block and right.lines != BLOCK):
+        return "beside a weight of fp8 the tile kernel takes scales of rows, of columns, or of blocks of 128 x 128 of b"
+    return ""
+
+
+def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
+    """out = (left a) @ (right b), where refusal() is ""."""
+    (m, k), n = a.shape, b.shape[1]
+    rows, columns = readable(a, "rows", along_k=True), readable(b, "columns", along_k=True)
+    results = (a.dtype, float32)
+    direct = out.is_contiguous() and out.dtype in results
+    dense = out if direct else native.empty((m, n), a.dtype if out.dtype == a.dtype else float32)
+    one = next((one for one in _TILES if m <= one.rows), _TILES[-1])
+    if one is _TILES[0] and n > one.columns * device.current().sm_count:
+        one = _MANY
+    given = [left.values, None if right.by_block else right.values, right.values if right.by_block else None]
+    counts = (m, n, -(-k // BLOCK))
+    steps = (left.steps[:1], right.steps[:1], right.steps)
+    numbers = [m, n, k, rows.lead, columns.lead]
+    for values, count, step in zip(given, counts, steps, strict=True):
+        numbers += [count if values is not None else 0, *step]
+    launch(
+        DECODED.of(_expression(b.dtype.name, a.dtype.name, dense.dtype.name, one)),
+        (-(-m // one.rows) * -(-n // one.columns), 1, 1),
+        (1, 1, 1),
+        *(span(array)[0] for array in (rows.array, columns.array)),
+        span(dense)[0],
+        *(span(dense if values is None else values)[0] for values in given),
+        struct.pack("<f", left.number * right.number),
+        *(struct.pack("<i", number) for number in numbers),
+    )
+    if not direct:
+        copying.copy_to(dense, out)
+
+
+def _expression(weight: str, element: str, result: str, one: _Tile) -> str:
+    types = f"{WEIGHTS[weight]}, {ELEMENTS[element]}, {ELEMENTS.get(result, 'float')}"
+    return f"pk::decoded<{types}, {one.rows}, {one.columns}, {one.warps}, {one.blocks}>"
+
+
+@DECODED.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    for weight, element, one in product_of(WEIGHTS, ELEMENTS, (*_TILES, _MANY)):
+        for result in (element, "float32"):
+            yield (_expression(weight, element, result, one),)

@@ -1,0 +1,75 @@
+"""Products of groups of rows in half precision on tensor cores: the launch of their tile kernels."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import product as product_of
+from typing import TYPE_CHECKING
+
+from pygpukit._core import native
+from pygpukit.core import device
+from pygpukit.kernels import KernelSpec, launch
+from pygpukit.ops import copying
+from pygpukit.ops.matmul import plan
+from pygpukit.ops.matmul.layout.operand import Stack, aligned_length, readable
+from pygpukit.ops.matmul.tile.half import ELEMENTS
+from pygpukit.ops.matmul.tile.tiling import Tile, fastest, tiles
+from pygpukit.ops.operands import span
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+GROUPED = KernelSpec(__file__, "grouped.cu", front_end="tile", ahead=("sm_90a",), instead=True)
+
+
+def planned(x: GPUArray, w: GPUArray) -> str:
+    """The backend that makes x, w of grouped_matmul(): that of the rows' and of the groups' products, else "plain"."""
+    (rows, k), (groups, _, n) = x.shape, w.shape
+    kind = plan.family(x.dtype, x.dtype, False)
+    if kind is None or not 0 < groups <= plan.MAX_BATCH:
+        return "plain"
+    found = {plan.backend(kind, x.dtype, 1, rows, n, k)[0], plan.backend(kind, x.dtype, groups, 1, n, k)[0]}
+    return found.pop() if len(found) == 1 else "plain"
+
+
+def operands(x: GPUArray, w: GPUArray) -> tuple[Stack, Stack]:
+    """x, its rows along k, and a matrix of w for each group, as the kernels read them."""
+    right = readable(w, "columns")
+    if right.matrices != w.shape[0]:  # one for several
+        right = readable(copying.contiguous(w), "columns")
+    return readable(x, "rows", along_k=True), right
+
+
+def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
+    """out = the rows of x, each group of them times its matrix of w. counts: contiguous int32; out: contiguous."""
+    (rows, k), (groups, _, n) = x.shape, w.shape
+    left, right = operands(x, w)
+    width = aligned_length(n, out.itemsize)
+    dense = out if width == n else native.empty((rows, width), out.dtype)
+    one = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, device.current().sm_count, general=True)
+    most = rows // one.rows + groups + 1  # a group's last tile may be a part
+    launch(
+        GROUPED.of(_expression(out.dtype.name, one, right.transposed)),
+        (most * -(-n // one.columns), 1, 1),
+        (1, 1, 1),
+        span(left.array)[0],
+        span(right.array)[0],
+        counts,
+        dense,
+        *(struct.pack("<i", number) for number in (rows, n, k, groups, left.lead, right.lead, right.step)),
+    )
+    if dense is not out:
+        copying.copy_to(native.view(dense, out.shape, dense.strides, dense.offset), out)
+
+
+def _expression(dtype: str, one: Tile, w_transposed: bool) -> str:
+    flag = "true" if w_transposed else "false"
+    return f"pk::matmul_grouped<{ELEMENTS[dtype]}, {one.rows}, {one.columns}, {one.depth}, {one.warps}, {flag}>"
+
+
+@GROUPED.lists
+def _listing() -> Iterator[tuple[str, ...]]:
+    general = [one for one in tiles("half") if one.general]
+    for dtype, one, w_transposed in product_of(ELEMENTS, general, (False, True)):
+        yield (_expression(dtype, one, w_transposed),)
