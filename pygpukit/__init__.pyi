@@ -245,6 +245,7 @@ from pygpukit.ops.indexing.triangles import tril as tril
 from pygpukit.ops.indexing.triangles import triu as triu
 from pygpukit.ops.matmul import matmul as matmul
 from pygpukit.ops.matmul import matmul_plan as matmul_plan
+from pygpukit.ops.matmul.choose import MatmulPlan as MatmulPlan
 from pygpukit.ops.matmul.fastest import fastest_products as fastest_products
 from pygpukit.ops.matmul.fp4.matmul import matmul_fp4 as matmul_fp4
 from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8
@@ -253,7 +254,6 @@ from pygpukit.ops.matmul.integers import matmul_int8 as matmul_int8
 from pygpukit.ops.matmul.linear import batched_matmul as batched_matmul
 from pygpukit.ops.matmul.linear import linear as linear
 from pygpukit.ops.matmul.linear import linear_bias_gelu as linear_bias_gelu
-from pygpukit.ops.matmul.plan import MatmulPlan as MatmulPlan
 from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer

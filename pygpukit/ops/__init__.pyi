@@ -162,6 +162,7 @@ from pygpukit.ops.matmul.available import matmul_fp8_fp8_blockwise_sm120 as matm
 from pygpukit.ops.matmul.available import matmul_fp8_fp8_sm120 as matmul_fp8_fp8_sm120
 from pygpukit.ops.matmul.available import matmul_fp8_sm100 as matmul_fp8_sm100
 from pygpukit.ops.matmul.available import matmul_fp8_sm120 as matmul_fp8_sm120
+from pygpukit.ops.matmul.choose import MatmulPlan as MatmulPlan
 from pygpukit.ops.matmul.eight_bits import fp8_fp8_get_scale_sizes as fp8_fp8_get_scale_sizes
 from pygpukit.ops.matmul.eight_bits import fp8_get_sizes as fp8_get_sizes
 from pygpukit.ops.matmul.eight_bits import fp8_init_lut as fp8_init_lut
@@ -209,7 +210,6 @@ from pygpukit.ops.matmul.integers import matmul_int8 as matmul_int8
 from pygpukit.ops.matmul.linear import batched_matmul as batched_matmul
 from pygpukit.ops.matmul.linear import linear as linear
 from pygpukit.ops.matmul.linear import linear_bias_gelu as linear_bias_gelu
-from pygpukit.ops.matmul.plan import MatmulPlan as MatmulPlan
 from pygpukit.ops.matmul.products import dot as dot
 from pygpukit.ops.matmul.products import inner as inner
 from pygpukit.ops.matmul.products import outer as outer

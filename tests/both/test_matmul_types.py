@@ -132,7 +132,7 @@ def test_which_fp8_products_tensor_cores_take() -> None:
 
     def refused(b: gp.GPUArray, x: gp.GPUArray, y: gp.GPUArray) -> bool:
         left, right = fp8_checked("test", a, b, x, y)
-        return bool(tile_fp8.refusal(a, b, left, right))
+        return bool(tile_fp8.unscalable(a, b, left, right))
 
     for x in (every, lines, deep, square):
         for y in (every, lines, square, deep.T):

@@ -19,7 +19,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.extras import install_command
 from pygpukit.jit.toolchain import libraries
-from pygpukit.ops.matmul import fastest, gemm
+from pygpukit.ops.matmul import choose, gemm
 from pygpukit.ops.matmul.cublaslt import launch as cublaslt
 from pygpukit.ops.matmul.cublaslt import library
 
@@ -130,7 +130,7 @@ def forget() -> None:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     made = Library()
     monkeypatch.setattr(library, "opened", lambda: (made, ""))
-    monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
+    monkeypatch.setattr(choose, "host_memory", SimpleNamespace(computes=lambda: False))
     forget()
     yield made
     forget()
@@ -263,7 +263,7 @@ def test_a_status_of_the_library_is_an_error(fake: Library, monkeypatch: pytest.
 
 def test_a_missing_library_is_named_and_the_next_plan_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libraries, "cublaslt_candidates", lambda: ["/nowhere/libcublasLt.so.13"])
-    monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
+    monkeypatch.setattr(choose, "host_memory", SimpleNamespace(computes=lambda: False))
     library.opened.cache_clear()
     plan = gp.matmul_plan(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)
     assert plan.backend == "numpy" and f"cuBLASLt was not found: {install_command('cublas')}, or" in plan.reason
@@ -272,7 +272,7 @@ def test_a_missing_library_is_named_and_the_next_plan_taken(monkeypatch: pytest.
 
 
 def test_the_library_can_be_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fastest, "host", SimpleNamespace(computes=lambda: False))
+    monkeypatch.setattr(choose, "host_memory", SimpleNamespace(computes=lambda: False))
     monkeypatch.setenv("PYGPUKIT_NO_CUBLASLT", "1")
     library.opened.cache_clear()
     plan = gp.matmul_plan(gp.ones((4, 4)), gp.ones((4, 4)), invariant=False)

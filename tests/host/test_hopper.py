@@ -10,8 +10,14 @@ import pytest
 from device_facts import Facts
 
 import pygpukit as gp
-from pygpukit.ops.matmul import gemm
-from pygpukit.ops.matmul.sm90 import cluster, tensor_maps
+from pygpukit.core import choices
+from pygpukit.ops import host
+from pygpukit.ops.matmul import choose
+from pygpukit.ops.matmul.cuda_cores import strided
+from pygpukit.ops.matmul.problem import Problem
+from pygpukit.ops.matmul.sm90 import cluster, pingpong, tensor_maps
+from pygpukit.ops.matmul.tile import gemv as tile_gemv
+from pygpukit.ops.matmul.tile import half
 
 
 @pytest.fixture
@@ -21,6 +27,7 @@ def a() -> gp.GPUArray:
 
 def on_device(monkeypatch: pytest.MonkeyPatch, facts: Facts, capability: int) -> None:
     monkeypatch.setattr(cluster, "is_sim", lambda: False)
+    monkeypatch.setattr(choose, "is_sim", lambda: False)
     facts(capability=capability)
     monkeypatch.setattr(cluster.tensor_maps, "refusal", lambda: "")
 
@@ -42,14 +49,14 @@ def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, a: gp.
     on_device(monkeypatch, facts, 100)
     with pytest.raises(gp.GPUError, match=r"instructions are those of SM 9\.0; this device is SM 10\.0; leave backend"):
         gp.matmul_plan(a, a.T, tf32=True, backend="hopper")
-    monkeypatch.setattr(cluster, "_of_environment", lambda: "hopper")
+    monkeypatch.setattr(choose, "_of_environment", lambda: "hopper")
     assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
 
 
 def test_the_environment_asks_where_they_can(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray, facts: Facts) -> None:
     on_device(monkeypatch, facts, 90)
     assert gp.matmul_plan(a, a.T, tf32=True).backend != "hopper"
-    monkeypatch.setattr(cluster, "_of_environment", lambda: "hopper")
+    monkeypatch.setattr(choose, "_of_environment", lambda: "hopper")
     plan = gp.matmul_plan(a, a.T, tf32=True)
     assert plan.backend == "hopper"
     assert "PYGPUKIT_MATMUL=hopper" in plan.reason
@@ -64,7 +71,7 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch, 
 
     def taken(kind: str, dtype: str, m: int, n: int, k: int, along: bool = True) -> bool:
         a, b = gp.empty((m, k), dtype), gp.empty((n, k), dtype).T if along else gp.empty((k, n), dtype)
-        return cluster.is_faster(kind, a, b)
+        return choose.choose(Problem.of(kind, a, b, a.dtype)).kernel in (cluster, pingpong)
 
     assert taken("fp8", "float8_e4m3", 2048, 2048, 2048) and not taken("fp8", "float8_e4m3", 16, 14336, 4096)
     assert taken("tf32", "float32", 2048, 2048, 2048) and not taken("tf32", "float32", 1, 2048, 2048)
@@ -77,31 +84,35 @@ def test_plans_take_them_where_they_are_faster(monkeypatch: pytest.MonkeyPatch, 
     assert not taken("fp8", "float8_e4m3", 2048, 2048, 2048)
 
 
-def test_what_is_faster_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemm.host, "computes", lambda: False)
+def test_what_is_faster_is_taken(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+    facts(capability=90)
     a = gp.ones((8, 32), "bfloat16")  # rows of whole 16 bytes
-    assert gemm.product_of("half", a, a.T) is gemm.strided.product, "without tensor cores"
-    monkeypatch.setattr(gemm.plan, "backend", lambda *_: ("tile", ""))
-    for faster, product in ((True, cluster.product), (False, gemm.half.product)):
-        monkeypatch.setattr(cluster, "is_faster", lambda *_, faster=faster: faster)
-        assert gemm.product_of("half", a, a.T) is product
+    with host.built_in_kernels():
+        assert choose.choose(Problem.of("half", a, a.T, a.dtype)).kernel is strided, "without tensor cores"
+        on_device(monkeypatch, facts, 90)
+        monkeypatch.setattr(tile_gemv, "refusal", lambda _: "not for this test")
+        for pairs_us, kernel in ((0.1, cluster), (1e9, half)):
+            monkeypatch.setattr(cluster, "time_us", lambda _, pairs_us=pairs_us: pairs_us)
+            monkeypatch.setattr(pingpong, "refusal", lambda _: "not for this test")
+            choices.forget()
+            assert choose.choose(Problem.of("half", a, a.T, a.dtype)).kernel is kernel
 
 
 def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_MATMUL", "volta")
     with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=volta; it is hopper, or unset"):
-        cluster._of_environment.__wrapped__()
+        choose._of_environment.__wrapped__()
 
 
 def test_it_is_refused_on_the_simulation_too(monkeypatch: pytest.MonkeyPatch, a: gp.GPUArray) -> None:
     monkeypatch.setenv("PYGPUKIT_MATMUL", "hoper")
-    cluster._of_environment.cache_clear()
+    choose._of_environment.cache_clear()
     try:
         for call in (gp.matmul, gp.matmul_plan):
             with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=hoper; it is hopper, or unset"):
                 call(a, a.T)
     finally:
-        cluster._of_environment.cache_clear()
+        choose._of_environment.cache_clear()
 
 
 class Driver:

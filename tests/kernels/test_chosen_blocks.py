@@ -12,7 +12,11 @@ from device_facts import Facts
 
 from pygpukit.core.dtypes import bfloat16
 from pygpukit.ops.matmul.cuda_cores import real
-from pygpukit.ops.matmul.sm90 import cluster
+from pygpukit.ops.matmul.layout.operand import Operand
+from pygpukit.ops.matmul.problem import Problem
+from pygpukit.ops.matmul.sm90 import cluster, pingpong
+from pygpukit.ops.matmul.tile import gemv as tile_gemv
+from pygpukit.ops.matmul.tile import half
 
 MEASURED = Path(__file__).parents[2] / "docs" / "results" / "h100" / "blocks.json"
 ROWS = json.loads(MEASURED.read_text())["rows"]
@@ -25,11 +29,17 @@ def _measured_device(facts: Facts) -> None:
 
 def by_pairs_turns_or_tiles(row: dict[str, Any]) -> str:
     """Of half precision."""
-    shape, turned, along_k = (row["products"], row["m"], row["n"], row["k"]), row["a"] == "m", row["b"] == "k"
-    if not cluster._is_faster("half", bfloat16, shape, turned, along_k):
+    batch, m, n, k = (() if row["products"] == 1 else (row["products"],)), row["m"], row["n"], row["k"]
+    a = Operand.dense((*batch, *((k, m) if row["a"] == "m" else (m, k))), 2)
+    b = Operand.dense((*batch, *((n, k) if row["b"] == "k" else (k, n))), 2)
+    a, b = (one.transposed() if along else one for one, along in ((a, row["a"] == "m"), (b, row["b"] == "k")))
+    p = Problem("half", bfloat16, bfloat16, a, b)
+    if tile_gemv.takes(m, p.a_transposed):
         return "tile"
-    one = cluster._by_turns("half", shape, turned, along_k)
-    return "pairs" if one is None else str(one)
+    times = {"tile": half.time_us(p), "pairs": cluster.time_us(p)}
+    if not pingpong.unsupported(p):
+        times[str(pingpong.tiling(p))] = pingpong.time_us(p)
+    return min(times, key=lambda name: times[name])
 
 
 def by_real(row: dict[str, Any]) -> str:

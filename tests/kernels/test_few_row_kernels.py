@@ -13,7 +13,7 @@ from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.jit.compile import simulator
-from pygpukit.ops.matmul import fp8, plan
+from pygpukit.ops.matmul import choose, fp8
 from pygpukit.ops.matmul.cuda_cores import gemv
 from pygpukit.ops.matmul.tile import fp8_weight, half
 from pygpukit.ops.matmul.tile import gemv as tile_gemv
@@ -27,7 +27,7 @@ def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, facts: Facts
     """Compiled without optimisation and checks, which takes the least time: tests/sweep has these kernels checked."""
     monkeypatch.delenv("PYGPUKIT_CHECK")
     monkeypatch.setattr(simulator, "_FLAGS", tuple("-O0" if flag == "-O2" else flag for flag in simulator._FLAGS))
-    monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
+    monkeypatch.setattr(choose, "is_sim", lambda: False)
     facts(sm_count=132)
 
 
@@ -95,4 +95,4 @@ def test_with_fp8_weights(seen: Callable[[ModuleType, str], list[Any]], monkeypa
 def test_blocks_of_any_number_of_columns_are_for_tensor_cores(n: int) -> None:
     x, w, scales = normal("bfloat16", 3, 300), normal("float8_e4m3", n, 300), gp.ones((3, -(-n // 128)))
     left, right = fp8._checked("matmul_fp8", x, w.T, None, scales)
-    assert right.lines == 128 and fp8_weight.refusal(x, w.T, left, right) == ""
+    assert right.lines == 128 and fp8_weight.unscalable(x, w.T, left, right) == ""

@@ -99,7 +99,7 @@ def test_counts_of_int64_do_not_wrap(counts: list[int]) -> None:
 def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     x, w = normal("bfloat16", 8, 16), normal("bfloat16", 2, 16, 8)
     assert grouped._product_of(x, w) is cuda_grouped.product, "without tensor cores"
-    monkeypatch.setattr(tile_grouped, "planned", lambda *_: "tile")
+    monkeypatch.setattr(tile_grouped, "has_bits_of_tiles", lambda *_: True)
     monkeypatch.setattr(sm90_grouped, "is_sim", lambda: False)
     monkeypatch.setattr(sm90_grouped.tensor_maps, "refusal", lambda: "")
     for architecture, product in (

@@ -14,9 +14,11 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import as_dtype, float8_e4m3, float32, float64
 from pygpukit.ops import host
 from pygpukit.ops.matmul import gemm, linear
+from pygpukit.ops.matmul.choose import MatmulPlan
 from pygpukit.ops.matmul.epilogue import fused
 from pygpukit.ops.matmul.epilogue.epilogue import After
 from pygpukit.ops.matmul.epilogue.quantise import Conversion
+from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile.tiling import of_pairs
 
@@ -25,6 +27,10 @@ from pygpukit.ops.matmul.tile.tiling import of_pairs
 def kernels() -> Iterator[None]:
     with host.built_in_kernels():
         yield
+
+
+def problem(a: gp.GPUArray, b: gp.GPUArray) -> Problem:
+    return Problem.of("half", a, b, a.dtype)
 
 
 def numbers(dtype: str, *shape: int) -> gp.GPUArray:
@@ -38,7 +44,7 @@ def launches(call: Any) -> int:
 
 
 def product(a: gp.GPUArray, b: gp.GPUArray, out: gp.GPUArray, after: After) -> None:
-    fused.product(cluster.product, a, b, out, after)
+    fused.run(cluster, problem(a, b), a, b, out, after)
 
 
 @pytest.mark.parametrize("act", [None, "relu", "gelu", "gelu_tanh", "silu"])
@@ -55,7 +61,7 @@ def test_one_launch_has_the_bits_of_two(dtype: str, act: str | None) -> None:
         sums, wanted, found = (gp.full((m, n), float("nan"), dtype) for _ in range(3))
         cluster.product(a, b, sums)
         fused.finish(sums, wanted, after)
-        assert launches(lambda found=found, after=after: fused.product(cluster.product, a, b, found, after)) == 1
+        assert launches(lambda found=found, after=after: fused.run(cluster, problem(a, b), a, b, found, after)) == 1
         assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
 
 
@@ -78,7 +84,7 @@ def tiles(columns: int, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """One pair of blocks makes all tiles, of so many columns."""
     (one,) = (one for one in of_pairs("half") if one.columns == columns)
     facts(sm_count=2)
-    monkeypatch.setattr(cluster, "tiling", lambda *_: one)
+    monkeypatch.setattr(cluster, "_fastest", lambda *_: one)
 
 
 @pytest.mark.usefixtures("tiles")
@@ -151,8 +157,8 @@ def test_plans_say_where_results_are_converted() -> None:
 
 
 def test_linear_and_beta_are_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemm, "product_of", lambda *_: cluster.product)
-    monkeypatch.setattr(linear, "product_of", lambda *_: cluster.product)
+    for module in (gemm, linear):
+        monkeypatch.setattr(module, "choose", lambda p: MatmulPlan("hopper", "", None, cluster, p))
     x, w, bias, residual = (numbers("bfloat16", *shape) for shape in ((2, 3, 24), (16, 24), (16,), (2, 3, 16)))
     values = [one.astype("float32").to_numpy() for one in (x, w, bias, residual)]
     assert launches(lambda: gp.linear(x, w, bias, "relu", residual)) == 1

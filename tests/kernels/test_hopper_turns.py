@@ -11,6 +11,8 @@ from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.ops import host
+from pygpukit.ops.matmul import choose
+from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster, pingpong
 from pygpukit.ops.matmul.tile.tiling import Tile
 
@@ -75,7 +77,10 @@ def test_plans_take_them_where_they_are_faster(facts: Facts) -> None:
     facts(sm_count=132)
 
     def tile(batches: int, m: int, n: int, k: int) -> Tile:
-        return cluster.chosen("half", gp.empty((batches, m, k), "bfloat16"), gp.empty((batches, k, n), "bfloat16"))
+        a, b = gp.empty((batches, m, k), "bfloat16"), gp.empty((batches, k, n), "bfloat16")
+        plan = choose.by_name("", "hopper", Problem.of("half", a, b, a.dtype))
+        assert plan is not None
+        return plan.tile
 
     assert tile(64, 512, 512, 512) in pingpong.tiles()
     assert tile(1, 8192, 8192, 8192) not in pingpong.tiles()
@@ -84,5 +89,5 @@ def test_plans_take_them_where_they_are_faster(facts: Facts) -> None:
 
 def test_the_products_by_name_take_them() -> None:
     a, b = numbers("bfloat16", 2, 64, 64), numbers("bfloat16", 2, 64, 64)
-    assert cluster.chosen("half", a, b) in pingpong.tiles()
+    assert gp.matmul_plan(a, b, backend="hopper").tile in pingpong.tiles()
     is_right(gp.matmul(a, b, backend="hopper"), a, b)

@@ -126,6 +126,23 @@ def test_a_kernel_that_fails_is_replaced_by_the_next_one_and_told_once(machine: 
     assert sources(asked) <= {"strided.cu", "gemv.cu"}
 
 
+def test_kernels_that_are_asked_for_by_name_and_lost_are_refused(machine: Machine) -> None:
+    machine.broken = ["sm90/"]
+    with planning("sm_90a", compiles=True):
+        for call in (gp.matmul, gp.matmul_plan):
+            with pytest.raises(gp.GPUError, match=r"backend='hopper': .*cluster\.cu cannot be compiled here"):
+                gp.matmul(half(), half(), backend="hopper")
+                call(half(), half(), backend="hopper")
+
+
+def test_the_kernel_for_few_rows_is_replaced_by_tiles(machine: Machine) -> None:
+    machine.broken = ["tile/gemv.cu"]
+    with planning("sm_90a", compiles=True) as asked:
+        gp.matmul(half()[:3], half())
+        assert gp.matmul_plan(half()[:3], half()).backend in ("tile", "hopper")
+    assert asked and "gemv.cu" not in sources(asked)
+
+
 def test_attention_and_convolution_are_computed_by_what_is_left(machine: Machine) -> None:
     q, x, w = (
         gp.zeros((4, 64, 64), "float16"),

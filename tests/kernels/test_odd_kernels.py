@@ -10,7 +10,7 @@ from device_facts import Facts, having
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.ops.matmul import plan
+from pygpukit.ops.matmul import choose
 from pygpukit.ops.matmul.mma import unaligned
 from pygpukit.ops.matmul.tile import half
 
@@ -20,7 +20,7 @@ HALVES = ("bfloat16", "float16")
 @pytest.fixture(autouse=True)
 def _as_on_sm_90(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     monkeypatch.delenv("PYGPUKIT_CHECK")  # tests/sweep has these kernels checked
-    monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
+    monkeypatch.setattr(choose, "is_sim", lambda: False)
     facts(sm_count=132, capability=90)
 
 

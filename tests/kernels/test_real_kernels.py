@@ -12,6 +12,7 @@ from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit._core import native
+from pygpukit.core import choices
 from pygpukit.jit.compile import simulator
 from pygpukit.ops.matmul.cuda_cores import real
 
@@ -56,8 +57,11 @@ def normal(dtype: str, *shape: int) -> gp.GPUArray:
 def by_gemm(product: Callable[[], gp.GPUArray]) -> gp.GPUArray:
     """The product by strided.cu, or fused.cu."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(real, "operands", lambda *_: None)
-        return product()
+        patch.setattr(real, "refusal", lambda _: "not for this product")
+        choices.forget()
+        found = product()
+    choices.forget()
+    return found
 
 
 def same(product: Callable[[], gp.GPUArray], close: np.ndarray[Any, Any]) -> None:

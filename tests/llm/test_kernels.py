@@ -204,7 +204,6 @@ def test_a_greedy_choice_by_what_the_product_found_is_that_among_all_logits(kern
     from pygpukit.llm.engine.sampling import Sampler
     from pygpukit.nn.batch import new_batch
 
-
     facts(sm_count=4)
     count, hidden = 90, 8  # more columns than warps: some take several
     norm = Norm(array(np.ones(hidden)))

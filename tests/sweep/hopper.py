@@ -34,7 +34,7 @@ def one_cluster(kind: str, columns: int) -> Iterator[None]:
     """One pair of blocks makes all tiles, of so many columns, one after the other."""
     (one,) = (one for one in of_pairs(kind) if one.columns == columns)
     with having(sm_count=2), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster, "tiling", lambda *_: one)
+        patch.setattr(cluster, "_fastest", lambda *_: one)
         yield
 
 

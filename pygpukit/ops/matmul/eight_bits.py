@@ -70,7 +70,7 @@ def matmul_fp8_sm90(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) ->
             f"{what}: its instructions are those of SM 9.0; this device is SM {here}; gp.matmul_fp8 runs on it"
         )
     (left, scale_a), (right, scale_b) = _rounded(a), _rounded(b)
-    backend = None if is_sim() else cluster.NAME
+    backend = None if is_sim() else cluster.BACKEND
     return matmul_fp8(left, right, scale_a, scale_b, out_dtype=float32, out=out, backend=backend)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import as_dtype, bfloat16, float8_e4m3, float8_e5m2, float16, float32, uint8
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import plan
+from pygpukit.ops.matmul.choose import MatmulPlan, by_name, choose
 from pygpukit.ops.matmul.cuda_cores import fp8 as cuda_fp8
+from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile import fp8 as tile_fp8
 from pygpukit.ops.matmul.tile import fp8_weight
@@ -71,13 +71,13 @@ def matmul_fp8(
     if target is None or any(target.block == one.block for one in arrays):  # may share bytes
         target = native.empty((a.shape[0], b.shape[1]), dtype)
     if target.size:
-        chosen = _planned(what, a, b, left, right, backend)[0]
-        if chosen == "hopper":
+        plan = _planned(what, a, b, left, right, backend)
+        if plan.backend == "hopper":
             cluster.scaled(a, b, left, right, target)
         elif host.computes():
             native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
-        elif chosen == "tile":
-            _tiles(a, b).product(a, b, left, right, target)
+        elif plan.backend == "tile":
+            plan.kernel.product(a, b, left, right, target)
         else:
             cuda_fp8.product(a, b, left, right, target)
     if out is None or target is out:
@@ -93,12 +93,12 @@ def matmul_fp8_plan(
     scale_b: GPUArray | float | None = None,
     *,
     backend: str | None = None,
-) -> plan.MatmulPlan:
+) -> MatmulPlan:
     """The plan of `gp.matmul_fp8(a, b, scale_a, scale_b, backend=backend)`: which kernel, and why. Launches nothing.
     Raises as it."""
     what = "matmul_fp8_plan"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
-    return plan.MatmulPlan(*_planned(what, a, b, *_checked(what, a, b, scale_a, scale_b), backend))
+    return replace(_planned(what, a, b, *_checked(what, a, b, scale_a, scale_b), backend), tile=None)
 
 
 def gemv_fp8_bf16(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
@@ -140,24 +140,14 @@ def _checked(what: str, a: GPUArray, b: GPUArray, scale_a: Any, scale_b: Any) ->
     return left, right
 
 
-def _planned(
-    what: str, a: GPUArray, b: GPUArray, left: Scale, right: Scale, named: str | None = None
-) -> tuple[str, str]:
-    """(backend, reason): from types, the kind of scales, extents, the device, and what is asked for."""
-    tiles, extents = _tiles(a, b), (1, a.shape[0], b.shape[1], a.shape[1])
-    if found := cluster.planned(what, named, "fp8", a.dtype, extents, tile_fp8.refusal(a, b, left, right)):
+def _planned(what: str, a: GPUArray, b: GPUArray, left: Scale, right: Scale, named: str | None = None) -> MatmulPlan:
+    """From types, the kind of scales, extents, the device, and what is asked for."""
+    fp8 = Problem.of("fp8", a, b, float32, scales=tile_fp8.unscalable(a, b, left, right))
+    if found := by_name(what, named, fp8):
         return found
-    if not is_sim() and (why := tiles.refusal(a, b, left, right)):
-        return "plain", f"on CUDA cores: {why}"
-    chosen = plan.backend("fp8" if tiles is tile_fp8 else "decoded", a.dtype, *extents)
-    if tiles is tile_fp8 and chosen[0] == "tile" and cluster.is_faster("fp8", a, b):
-        return cluster.NAME, cluster.reason("fp8", a.dtype)
-    return chosen
-
-
-def _tiles(a: GPUArray, b: GPUArray) -> ModuleType:
-    """The tile kernels for operands of one type, or of two."""
-    return tile_fp8 if a.dtype == b.dtype else fp8_weight
+    if a.dtype == b.dtype:
+        return choose(fp8)
+    return choose(Problem.of("decoded", a, b, float32, scales=fp8_weight.unscalable(a, b, left, right)))
 
 
 def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from numbers import Real
 from sys import float_info
 from typing import TYPE_CHECKING, Any
@@ -13,28 +12,24 @@ from pygpukit.array import layout, promotion
 from pygpukit.core.dtypes import STORAGE_ONLY, as_dtype, float32, float64
 from pygpukit.core.errors import DTypeError, InvalidSpecError
 from pygpukit.core.sizes import factor
-from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import fastest, plan, precision
-from pygpukit.ops.matmul.cuda_cores import strided
-from pygpukit.ops.matmul.epilogue import fused, quantise
+from pygpukit.ops import copying
+from pygpukit.ops.matmul import precision
+from pygpukit.ops.matmul.choose import MatmulPlan, by_name, choose
+from pygpukit.ops.matmul.epilogue import quantise
 from pygpukit.ops.matmul.epilogue.epilogue import After
 from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
-from pygpukit.ops.matmul.mma import unaligned
+from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.matmul.sm90 import cluster
-from pygpukit.ops.matmul.tile import half, int8_tf32
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
 from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType, DTypeLike
-    from pygpukit.ops.matmul.tile.gemv import Block
-    from pygpukit.ops.matmul.tile.tiling import Tile
 
 _ONE, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
 _MULTIPLY = dict.fromkeys(("float8_e4m3", "float8_e5m2"), "gp.matmul_fp8() multiplies it, with or without scales")
 _MULTIPLY["float4_e2m1"] = "gp.matmul_fp4() multiplies what gp.ops.quantize_nvfp4() and quantize_mxfp4() give"
-_TENSOR = {"half": half.product, "int8": int8_tf32.product, "tf32": int8_tf32.product}  # by family
 
 
 @prepared
@@ -91,20 +86,11 @@ def matmul(
         kind = _family(promoted, result, said)
         computed = promoted if kind else result
         left, right = (x if x.dtype == computed else copying.astype(x, computed) for x in (left, right))
-        named = cluster.planned("matmul", backend, kind, computed, _extents(left, right))
-        if named:
-            product: fused.Product = cluster.product
-        elif invariant is False and (after is None or after.is_nothing() or result in fused.FINISHED):
-            product = _fastest_of(kind, left, right, result)
-        else:
-            product = product_of(kind, left, right)
+        p = Problem.of(kind, left, right, result, invariant=invariant is not False, epilogue=after)
         full = with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
-        if after is None:
-            product(left, right, full)
-        else:
-            if after.residual is not None:
-                after = replace(after, residual=with_matrix_axes(after.residual, a.ndim == 1, b.ndim == 1))
-            fused.product(product, left, right, full, after)
+        if after is not None and after.residual is not None:
+            after = replace(after, residual=with_matrix_axes(after.residual, a.ndim == 1, b.ndim == 1))
+        (by_name("matmul", backend, p) or choose(p)).run(left, right, full, after)
     if out is None or target is out:
         return target
     copying.copy_to(target, out)
@@ -134,7 +120,7 @@ def matmul_plan(
     backend: str | None = None,
     out_dtype: DTypeLike | None = None,
     out_scale: GPUArray | float | None = None,
-) -> plan.MatmulPlan:
+) -> MatmulPlan:
     """The plan of `gp.matmul(a, b, ...)` with the same settings: which kernel, and why. Launches nothing. Raises as
     matmul() for operands that do not fit."""
     left, right, shape, promoted = operands(a, b)
@@ -142,41 +128,18 @@ def matmul_plan(
     said = precision.check("matmul", result, tf32, use_tf32)
     kind = _family(promoted, result, said)
     computed = promoted if kind else result
-    left, right = (x if x.dtype == computed else native.empty(x.shape, computed) for x in (left, right))
     check_invariant("matmul_plan", invariant)
-    named = cluster.planned("matmul_plan", backend, kind, computed, _extents(left, right))
-    chosen, reason = named or _planned(kind, promoted, left, right)
-    if invariant is False and not named:
-        chosen, reason = fastest.plan((chosen, reason), kind, left, right, computed, result)
+    p = Problem.of(kind, left, right, result, computed, invariant=invariant is not False)
+    plan = by_name("matmul_plan", backend, p) or choose(p)
+    reason = plan.reason
     if result == float32:
-        reason = f"{reason}; {precision.reason(said)}"
+        reason += f"; {precision.reason(said)}"
     if out_dtype is not None or out_scale is not None:
         conversion = quantise.conversion("matmul_plan", result, shape, out_dtype, out_scale)
         if conversion is not None:
-            reason += conversion.reason(chosen == cluster.NAME and cluster.converts(left, right, conversion))
-    return plan.MatmulPlan(chosen, reason, _tile_of(chosen, kind or "", left, right))
-
-
-def _tile_of(chosen: str, kind: str, a: GPUArray, b: GPUArray) -> Tile | Block | None:
-    """What one block, or a pair of them, makes where there is a choice."""
-    if chosen == cluster.NAME:
-        return cluster.chosen(kind, a, b)
-    return None if chosen != "tile" else (half if kind == "half" else int8_tf32).chosen(a, b)
-
-
-def product_of(kind: str | None, a: GPUArray, b: GPUArray) -> fused.Product:
-    """What makes a @ b, stacks of matrices of one type, by their plan. kind: as plan.backend() takes it."""
-    if kind is None or host.computes():
-        return strided.product
-    chosen = _planned(kind, a.dtype, a, b)[0]
-    made_by = {"tile": _TENSOR[kind], cluster.NAME: cluster.product, "mma": unaligned.any_product}
-    return made_by.get(chosen, strided.product)
-
-
-def _fastest_of(kind: str | None, a: GPUArray, b: GPUArray, result: DataType) -> fused.Product:
-    """What makes a @ b, stacks of matrices of one type, by the fastest plan."""
-    planned = fastest.plan(_planned(kind, a.dtype, a, b), kind, a, b, a.dtype, result)
-    return fastest.product_of(kind, a.dtype, result) if planned[0] == "cublaslt" else product_of(kind, a, b)
+            x, y = (one if one.dtype == computed else native.empty(one.shape, computed) for one in (left, right))
+            reason += conversion.reason(plan.backend == cluster.BACKEND and cluster.converts(x, y, conversion))
+    return replace(plan, reason=reason)
 
 
 def check_invariant(what: str, invariant: Any) -> None:
@@ -198,21 +161,7 @@ def _result(promoted: DataType, dtype: DTypeLike | None) -> DataType:
 
 
 def _family(promoted: DataType, result: DataType, said: bool | None) -> str | None:
-    return plan.family(promoted, result, result == float32 and precision.allowed(said))
-
-
-def _planned(kind: str | None, operands: DataType, a: GPUArray, b: GPUArray) -> tuple[str, str]:
-    chosen, reason = plan.backend(kind, operands, *_extents(a, b))
-    anywhere = chosen == "tile" and kind == "half" and half.odd_block(a, b) is not None
-    if chosen == "tile" and not anywhere and cluster.is_faster(kind or "", a, b):
-        return cluster.NAME, cluster.reason(kind or "", operands)
-    return chosen, reason
-
-
-def _extents(a: GPUArray, b: GPUArray) -> tuple[int, int, int, int]:
-    """Products, m, n, k."""
-    *batch, m, k = a.shape
-    return prod(batch), m, b.shape[-1], k
+    return family(promoted, result, result == float32 and precision.allowed(said))
 
 
 def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> After | None:

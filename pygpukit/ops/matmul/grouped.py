@@ -12,9 +12,10 @@ from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise import clamp
 from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
-from pygpukit.ops.matmul.cuda_cores import strided
+from pygpukit.ops.matmul.host import on_host
 from pygpukit.ops.matmul.sm90 import grouped as sm90_grouped
 from pygpukit.ops.matmul.tile import grouped as tile_grouped
+from pygpukit.ops.matmul.tile import half
 from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.ops.prepared import prepared
 
@@ -60,10 +61,11 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
 
 
 def _product_of(x: GPUArray, w: GPUArray) -> Callable[[GPUArray, GPUArray, GPUArray, GPUArray], None]:
-    planned = tile_grouped.planned(x, w)
-    if planned in ("tile", "hopper") and sm90_grouped.takes(x, w):
+    """Which kernel: of those that give a row the bits of matmul(), the fastest there is."""
+    tensor = tile_grouped.has_bits_of_tiles(x, w)
+    if tensor and sm90_grouped.takes(x, w):
         return sm90_grouped.product
-    return tile_grouped.product if planned == "tile" else cuda_grouped.product
+    return tile_grouped.product if tensor and not half.missing() else cuda_grouped.product
 
 
 def _on_host(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
@@ -73,6 +75,6 @@ def _on_host(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     for group, count in enumerate(host.values(counts).tolist()):
         end = min(first + max(count, 0), x.shape[0])
         if end > first:
-            result[first:end] = strided.on_host(x[first:end], w[group])
+            result[first:end] = on_host(x[first:end], w[group])
         first = end
     host.store(out, result)

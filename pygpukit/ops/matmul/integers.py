@@ -8,8 +8,9 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import int8, int32
 from pygpukit.core.errors import DTypeError
 from pygpukit.ops import copying
-from pygpukit.ops.matmul.gemm import product_of
+from pygpukit.ops.matmul.choose import choose
 from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
+from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def matmul_int8(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPU
     target = given if given is not None and given.dtype == int32 else native.empty(shape, int32)
     if target.size:  # an int32 array shares no bytes with int8 operands unless it is a view of theirs
         aside = native.empty(shape, int32) if target.block in (a.block, b.block) else target
-        product_of("int8", left, right)(left, right, with_matrix_axes(aside, a.ndim == 1, b.ndim == 1))
+        full = with_matrix_axes(aside, a.ndim == 1, b.ndim == 1)
+        choose(Problem.of("int8", left, right, int32)).run(left, right, full)
         if aside is not target:
             copying.copy_to(aside, target)
     if given is None or given is target:

@@ -9,10 +9,11 @@ from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying
-from pygpukit.ops.matmul import plan
-from pygpukit.ops.matmul.epilogue import fused, quantise
+from pygpukit.ops.matmul.choose import choose
+from pygpukit.ops.matmul.epilogue import quantise
 from pygpukit.ops.matmul.epilogue.epilogue import ACTIVATIONS, After
-from pygpukit.ops.matmul.gemm import matmul, product_of
+from pygpukit.ops.matmul.gemm import matmul
+from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.ops.prepared import prepared
 
@@ -111,6 +112,7 @@ def _linear(
             conversion=conversion,
         )
         left, right = x.reshape(rows, x.shape[-1]), w.T
-        product = product_of(plan.family(dtype, dtype, False), left, right)
-        fused.product(product, left, right, result, after)
+        choose(Problem.of(family(dtype, dtype, False), left, right, dtype, epilogue=after)).run(
+            left, right, result, after
+        )
     return result.reshape(shape)

@@ -10,26 +10,59 @@ from pygpukit._core import native
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul.cublaslt import library
 from pygpukit.ops.matmul.cublaslt.library import Form
+from pygpukit.ops.matmul.epilogue import fused
+from pygpukit.ops.matmul.epilogue.epilogue import in_another_launch
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, in_place
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.core.dtypes import DataType
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 
-def refusal(types: str | None, a: GPUArray, b: GPUArray, dtype: DataType) -> str:
-    """Why cuBLASLt does not make a @ b, stacks of matrices, "" where it does. types: a key of blas.TYPES, None for
-    others. dtype: what the operands are converted to first."""
+BACKEND = "cublaslt"
+finishes = in_another_launch
+# Multiply-adds from which on copies that align operands are cheaper than cuBLAS's way to read what is not aligned:
+# between two products that were measured on an H100, 333 x 777 x 129 and 4093 x 4099 x 4101.
+_COPIES_PAY = 2**33
+
+
+def refusal(p: Problem, backend: str) -> str:
+    """Why the library does not make a product that need not be invariant, "" where it does. backend: of the invariant
+    plan."""
+    copied = prod(p.extents) >= _COPIES_PAY and (p.a.in_place() is None or p.b.in_place() is None)
+    if backend in ("tile", "hopper") and (p.family == "int8" or copied):
+        return "faster than cuBLAS where both were measured"
+    if p.epilogue and p.result not in fused.FINISHED:
+        return f"nothing finishes products of {p.result} that cuBLASLt makes"
+    types = _types(p)
     if types is None:
-        return f"cuBLASLt has no products of {dtype}"
+        return f"cuBLASLt has no products of {p.dtype}"
     if native.is_capturing():
         return "a call of cuBLASLt cannot be captured in a graph"
     if missing := library.missing():
         return missing
-    left, right = (_form(one) if one.dtype == dtype else None for one in (a, b))
-    if _call(types, a, b, left, right, None) is None:
-        return "cuBLASLt has no algorithm for it"
-    return ""
+    left, right = (_form_of(x.shape, x.strides, x.itemsize, raw.widest(x.address)) for x in (p.a, p.b))
+    return "" if _call(types, p.a.shape, p.b.shape[-1], left, right, None) else "cuBLASLt has no algorithm for it"
+
+
+def reason(p: Problem) -> str:
+    """What is computed."""
+    rounded = " rounded to tf32" if p.family == "tf32" else ""
+    return f"{p.dtype}{rounded} by cuBLASLt, where a row's bits may depend on the other rows"
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = a @ b, where refusal() is ""."""
+    types = _types(p)
+    assert types is not None
+    product(types, a, b, out)
+
+
+def _types(p: Problem) -> str | None:
+    """The key of library.TYPES, None where there is none."""
+    name = p.family if p.family in ("int8", "tf32") else p.dtype.name if p.dtype == p.result else None
+    return name if name in library.TYPES and (name != "int8" or p.family == "int8") else None
 
 
 def product(types: str, a: GPUArray, b: GPUArray, out: GPUArray) -> None:
@@ -37,7 +70,7 @@ def product(types: str, a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     left, right = _form(a), _form(b)
     a, b = (one if form else copying.clone(one) for one, form in ((a, left), (b, right)))
-    call = _call(types, a, b, left, right, raw.widest(raw.address(dense)))
+    call = _call(types, a.shape, b.shape[-1], left, right, raw.widest(raw.address(dense)))
     if call is None:  # there is one for a result that is aligned
         aligned = native.empty(out.shape, out.dtype)
         product(types, a, b, aligned)
@@ -60,10 +93,11 @@ def product(types: str, a: GPUArray, b: GPUArray, out: GPUArray) -> None:
 
 
 def _call(
-    types: str, a: GPUArray, b: GPUArray, left: Form | None, right: Form | None, alignment: int | None
+    types: str, shape: tuple[int, ...], n: int, left: Form | None, right: Form | None, alignment: int | None
 ) -> library.Call | None:
-    """left, right: forms of the operands, None for dense copies. alignment: of the result, None for a new array."""
-    return call_of(native.current_device(), types, a.shape, b.shape[-1], left, right, alignment or ALIGNMENT)
+    """shape: of a. left, right: forms of the operands, None for dense copies. alignment: of the result, None for a new
+    array."""
+    return call_of(native.current_device(), types, shape, n, left, right, alignment or ALIGNMENT)
 
 
 @lru_cache(maxsize=4096)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import float32, float64
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul.epilogue.epilogue import in_kernel
+from pygpukit.ops.matmul.layout.strided import with_epilogue
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.core.dtypes import DataType
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 SOURCE = kernels.KernelSpec(__file__, "gemv.cu")
 LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
@@ -24,13 +28,28 @@ _MOST = 32  # rows
 _MOST_REAL = 16  # of float32 and float64, of which real.py makes more rows in less time
 _SHORTEST = 256  # a sum; below it too little is on its way for what a block costs
 _MAX_GRID_Y = 65535
+finishes = in_kernel
 
 
-def takes(dtype: DataType, m: int, n: int, k: int) -> bool:
-    """Whether a product of floats, with results of that type, has as few rows or columns as the kernel makes. Its bits
+def refusal(p: Problem) -> str:
+    """Why the kernel does not make a product, "" where it has as few rows or columns of floats as it makes. Its bits
     are those of strided.cu, which makes the others."""
-    most = _MOST_REAL if dtype in (float32, float64) else _MOST
-    return k >= _SHORTEST and min(m, n) <= most and dtype in promotion.FLOATS
+    _, m, n, k = p.extents
+    most = _MOST_REAL if p.result in (float32, float64) else _MOST
+    if p.epilogue == "gated" or (p.epilogue and m > n):
+        return "it makes no such epilogue"
+    if k < _SHORTEST or min(m, n) > most or p.result not in promotion.FLOATS:
+        return "it is for few rows or columns of floats and long sums"
+    return ""
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = after(a @ b)."""
+    if after is None and out.shape[-1] < out.shape[-2]:  # the same sums with the operands' places exchanged
+        a, b, out = (one.swapaxes(-1, -2) for one in (b, a, out))
+    n = out.shape[-1]
+    packed, arrays = with_epilogue(LAYOUT, n, a, b, out, after)
+    launch(a, b, arrays, packed, prod(out.shape[:-2]), None if after is None else after.packed(n))
 
 
 def launch(

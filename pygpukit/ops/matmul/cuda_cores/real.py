@@ -18,11 +18,15 @@ from pygpukit.core.choices import by_device
 from pygpukit.ops import copying, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.cuda_cores import gemv
-from pygpukit.ops.matmul.layout.operand import ALIGNMENT
+from pygpukit.ops.matmul.epilogue.epilogue import in_kernel
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, Operand
+from pygpukit.ops.matmul.layout.strided import with_epilogue
 from pygpukit.ops.matmul.sm90 import common
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 CORES = kernels.KernelSpec(__file__, "real.cu")
 TENSOR = kernels.KernelSpec(__file__, "double.cu", ahead=("sm_90a",))
@@ -33,6 +37,7 @@ _MOST = 2**31 - 64  # of k: it is filled up to whole steps, and counted by an in
 _MAX_GRID_Y = 65535
 _FIXED_US = 6.0  # of every launch
 _COPIED_FROM, _COPIED_DEPTH = 3072, 512  # rows and columns, and k: then copies across k cost less than they save
+finishes = in_kernel
 
 
 @dataclass(frozen=True)
@@ -126,10 +131,26 @@ BLOCKS = {
 }
 
 
+def refusal(p: Problem) -> str:
+    """Why the kernels do not make a product, "" where they do."""
+    if p.epilogue == "gated" or not (p.epilogue or p.extents[3]):
+        return "they join no columns, and make no empty sums without an epilogue"
+    return "" if readings(p.dtype.name, p.a, p.b) else "an operand has no dense axis, or another type"
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = after(a @ b)."""
+    found, n = operands(a, b), out.shape[-1]
+    assert found is not None
+    a, b, read = found
+    packed, arrays = with_epilogue(gemv.LAYOUT, n, a, b, out, after)
+    launch(a, b, read, arrays, packed, None if after is None else after.packed(n))
+
+
 def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, tuple[int, int]] | None:
     """a and b as the kernels multiply them, and how they are read; None where there is an operand without a dense axis,
     or another type. Large ones of float32 that lie along k are copied: turning them piece by piece costs more."""
-    if (read := readings(a, b)) is None:
+    if (read := readings(a.dtype.name, Operand.of(a), Operand.of(b))) is None:
         return None
     m, n = a.shape[-2], b.shape[-1]
     large = min(m, n) >= _COPIED_FROM and a.shape[-1] >= _COPIED_DEPTH
@@ -151,10 +172,10 @@ def _across(x: GPUArray) -> GPUArray:
     return native.view(copy, x.shape, (*steps, *copy.strides[-2:]), copy.offset)
 
 
-def readings(a: GPUArray, b: GPUArray) -> tuple[int, int] | None:
+def readings(dtype: str, a: Operand, b: Operand) -> tuple[int, int] | None:
     """How the kernels read a and b, as real.cuh counts it; None where they do not: an operand without a dense axis,
     another type."""
-    if a.dtype.name not in BLOCKS or a.shape[-1] > _MOST:
+    if dtype not in BLOCKS or a.shape[-1] > _MOST:
         return None
     left, right = _reading(a, -2, -1), _reading(b, -1, -2)
     if left is None or right is None:
@@ -163,15 +184,15 @@ def readings(a: GPUArray, b: GPUArray) -> tuple[int, int] | None:
     return left | elements, right | elements
 
 
-def _reading(x: GPUArray, lines: int, along: int) -> int | None:
+def _reading(x: Operand, lines: int, along: int) -> int | None:
     if x.strides[along] == x.itemsize or x.shape[along] == 1:
         dense, across = along, 0
     elif x.strides[lines] == x.itemsize or x.shape[lines] == 1:
         dense, across = lines, _ACROSS
     else:
         return None
-    others = (step for axis, step in enumerate(x.strides) if axis != x.ndim + dense)
-    numbers = (raw.address(x), x.shape[dense] * x.itemsize, *others)
+    others = (step for axis, step in enumerate(x.strides) if axis != len(x.shape) + dense)
+    numbers = (x.address, x.shape[dense] * x.itemsize, *others)
     return across if raw.widest(*numbers) == ALIGNMENT else across | _ELEMENTS
 
 

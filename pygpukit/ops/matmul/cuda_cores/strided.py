@@ -1,56 +1,55 @@
-"""Matrix products for any strides: on CUDA cores, and float64 by real.py also on others; with NumPy on `sim`."""
+"""Products of any type and strides on CUDA cores: the launch of their kernels, with an epilogue and without."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygpukit import kernels
-from pygpukit._core import native
-from pygpukit.array import layout
+from pygpukit.array import promotion
 from pygpukit.core import device
-from pygpukit.core.dtypes import bfloat16, float16, float32, float64, int8, int32
-from pygpukit.ops import copying, host
+from pygpukit.core.dtypes import float32, float64
+from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.cuda_cores import gemv, real
-from pygpukit.ops.operands import span
+from pygpukit.ops.matmul.epilogue import fused
+from pygpukit.ops.matmul.epilogue.epilogue import in_kernel
+from pygpukit.ops.matmul.layout.strided import packed_layout, with_epilogue
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
-    from pygpukit.kernels.structure import Structure
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 SOURCE = kernels.KernelSpec(__file__, "strided.cu")
 _LAYOUT = SOURCE.structure("GemmLayout", Operands=3)
+_FUSED_LAYOUT = fused.SOURCE.structure("GemmLayout", Operands=4)
 THREADS = (16, 16, 1)
 _TILE = (4, 4)  # rows and columns of a thread. gemm.cuh: kPerThread
 _TILES = (_TILE, (4, 2), (2, 2))  # of float32 and float64
 _MAX_GRID_Y = 65535
+finishes = in_kernel
 
 
-def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
-    """out = a @ b: stacks of matrices with the same batch axes, all of one type; or out is int32, a and b int8."""
-    if host.computes():
-        native.host_launch("matmul", lambda: host.store(out, on_host(a, b, out.dtype)), [a, b, out])
+def refusal(p: Problem) -> str:
+    """ "": the kernels take every product."""
+    return ""
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = after(a @ b): of one type, or out is int32, a and b int8."""
+    n, one = out.shape[-1], tile(out)
+    if after is not None:
+        packed, arrays = with_epilogue(_FUSED_LAYOUT, n, a, b, out, after)
+        spec = fused.SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}{sizes(one)}>")
+        kernels.launch(spec, grid(out, one), THREADS, *arrays, packed, after.packed(n))
         return
     if a.shape[-1] == 0:  # an empty sum; nothing of the operands may be read
         copying.fill(out, 0)
         return
-    (m, n), k = out.shape[-2:], a.shape[-1]
-    if gemv.takes(out.dtype, m, n, k):
-        if n < m:  # the same sums with the operands' places exchanged
-            a, b, out = (one.swapaxes(-1, -2) for one in (b, a, out))
-        packed, spans = packed_layout(gemv.LAYOUT, out.shape[-1], a, b, out, out)
-        gemv.launch(a, b, (spans[0], spans[1], spans[2], spans[2], spans[2]), packed, prod(out.shape[:-2]))
-        return
-    if (found := real.operands(a, b)) is not None:
-        a, b, read = found
-        packed, spans = packed_layout(gemv.LAYOUT, n, a, b, out, out)
-        real.launch(a, b, read, (spans[0], spans[1], spans[2], spans[2], spans[2]), packed)
-        return
     packed, spans = packed_layout(_LAYOUT, n, a, b, out)
-    types, one = CTYPES[a.dtype.name], tile(out)
+    types = CTYPES[a.dtype.name]
     if out.dtype != a.dtype or one != _TILE:
         types += f", {CTYPES[out.dtype.name]}"
     kernels.launch(SOURCE.of(f"pk::gemm<{types}{sizes(one)}>"), grid(out, one), THREADS, *spans, packed)
@@ -58,11 +57,17 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that product() can ask for."""
+    """Name expressions of every kernel without an epilogue that run() can ask for."""
     yield (*(f"pk::gemm<{ctype}>" for ctype in CTYPES.values()), "pk::gemm<signed char, int>")
     for dtype in (float32, float64):
         ctype = CTYPES[dtype.name]
         yield tuple(f"pk::gemm<{ctype}, {ctype}{sizes(one)}>" for one in tiles(dtype) if one != _TILE)
+
+
+@fused.SOURCE.lists
+def _with_epilogue() -> Iterator[tuple[str, ...]]:
+    for dtype in promotion.FLOATS:
+        yield tuple(f"pk::gemm_after<{CTYPES[dtype.name]}{sizes(one)}>" for one in tiles(dtype))
 
 
 def tile(out: GPUArray) -> tuple[int, int]:
@@ -87,38 +92,3 @@ def grid(out: GPUArray, one: tuple[int, int] = _TILE) -> tuple[int, int, int]:
     *batch, m, n = out.shape
     rows, columns = (threads * own for threads, own in zip(THREADS, one, strict=False))
     return -(-m // rows) * -(-n // columns), min(prod(batch), _MAX_GRID_Y), 1
-
-
-def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[bytes, tuple[GPUArray, ...]]:
-    """GemmLayout of stacks of matrices with the same batch axes, the first of which is a; and what the kernel's
-    pointers point at."""
-    steps = [[step // x.itemsize for step in x.strides] for x in operands]
-    *batch, m, k = operands[0].shape
-    extents, batch_steps = layout.collapse(tuple(batch), [tuple(own[:-2]) for own in steps])
-    spans, starts = zip(*(span(x) for x in operands), strict=True)
-    packed = structure.pack(
-        m=m,
-        n=n,
-        k=k,
-        batches=prod(batch),
-        ndim=len(extents),
-        shape=extents,
-        start=starts,
-        row=[own[-2] for own in steps],
-        column=[own[-1] for own in steps],
-        stride=batch_steps,
-    )
-    return packed, spans
-
-
-def on_host(a: GPUArray, b: GPUArray, dtype: DataType | None = None) -> Any:
-    """a @ b by NumPy, of 16-bit floats in float32. dtype: of integers, where it is not theirs."""
-    import numpy as np
-
-    left, right = host.values(a), host.values(b)
-    if a.dtype in (float16, bfloat16):
-        left, right = left.astype(np.float32), right.astype(np.float32)
-    elif dtype is int32 and a.dtype is int8:
-        left, right = left.astype(np.int32), right.astype(np.int32)
-    with np.errstate(all="ignore"):
-        return np.matmul(left, right)

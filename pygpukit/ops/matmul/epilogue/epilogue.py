@@ -18,6 +18,16 @@ _AFTER = in_header("epilogue.cuh", "After")
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "swiglu": 5}
 
 
+def in_kernel(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+    """Of kernels that do in their launch what comes after the sums, but for conversions."""
+    return after.conversion is None
+
+
+def in_another_launch(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+    """Of kernels whose launch ends with the rounded sums."""
+    return False
+
+
 @dataclass(frozen=True)
 class After:
     """act(alpha sum + bias) + beta residual, of each element of a product.
@@ -41,6 +51,10 @@ class After:
     def is_nothing(self) -> bool:
         """Whether the rounded sum itself is the result, before it is converted."""
         return self.alpha == 1 and self.act is None and not self.arrays()
+
+    def kind(self) -> str:
+        """As a problem has it: "", "elements" or "gated"."""
+        return "" if self.is_nothing() else "gated" if self.act == "swiglu" else "elements"
 
     def by_pieces(self, out: GPUArray) -> bool:
         """Whether it can be done in whole pieces of 16 bytes: arrays are dense, their rows whole pieces."""

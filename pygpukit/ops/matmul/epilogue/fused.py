@@ -1,75 +1,46 @@
-"""Matrix products with an epilogue (scale, bias, activation, an array added): in the plain kernel, or after others."""
+"""What comes after a product (scale, bias, activation, an array added): in the launch that sums, or in one after it."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit._core import native
-from pygpukit.array import layout, promotion
+from pygpukit.array import layout
 from pygpukit.core.dtypes import bfloat16, float16, float32
-from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.cuda_cores import gemv, real, strided
-from pygpukit.ops.matmul.epilogue.epilogue import After
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT
-from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.choose import Kernel
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
-Product = Callable[["GPUArray", "GPUArray", "GPUArray"], None]  # out = a @ b
 SOURCE = kernels.KernelSpec(__file__, "fused.cu", options=kernels.GENERIC_LAMBDAS)
-_LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
 _ROWS = SOURCE.structure("Layout", Operands=2)
 _BLOCK = 256
 FINISHED = (float16, bfloat16, float32)  # types that finish() is compiled for
 
 
-def product(plan: Product, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
-    """out = after(a @ b): as plain.product(), of floats. plan: what makes a @ b by its plan."""
-    if host.computes() and plan is strided.product and after.conversion is None:
-        native.host_launch("matmul", lambda: _on_host(a, b, out, after), [a, b, out, *after.arrays()])
-        return
-    if plan is cluster.product and cluster.finishes(a, b, out, after):
-        cluster.product(a, b, out, after)
-        return
-    if after.conversion is not None:
-        made = native.empty(out.shape, a.dtype)
-        product(plan, a, b, made, replace(after, conversion=None))
-        after.conversion.of(made, out)
-        return
-    residual = out if after.residual is None else after.residual
-    if after.is_nothing():
-        plan(a, b, out)
-        return
-    if plan is not strided.product:
+def run(kernel: Kernel, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
+    """out = after(a @ b), by a kernel and what it leaves to do."""
+    if after.is_nothing() and after.conversion is None:
+        kernel.run(p, a, b, out)
+    elif kernel.finishes(a, b, out, after):
+        kernel.run(p, a, b, out, after)
+    elif after.conversion is not None:
+        rounded = native.empty(out.shape, a.dtype)
+        run(kernel, p, a, b, rounded, replace(after, conversion=None))
+        after.conversion.of(rounded, out)
+    else:
         sums = native.empty((*out.shape[:-1], b.shape[-1]), out.dtype)
-        plan(a, b, sums)
+        kernel.run(p, a, b, sums)
         finish(sums, out, after)
-        return
-    (m, n), k = out.shape[-2:], a.shape[-1]
-    simple = after.act != "swiglu"
-    is_few = simple and m <= n and gemv.takes(out.dtype, m, n, k)
-    read = None
-    if simple and not is_few and (found := real.operands(a, b)) is not None:
-        a, b, read = found
-    packed, (left, right, target, other) = strided.packed_layout(_LAYOUT, n, a, b, out, residual)
-    arrays = (left, right, target if after.bias is None else after.bias, other, target)
-    if is_few:
-        gemv.launch(a, b, arrays, packed, prod(out.shape[:-2]), after.packed(n))
-        return
-    if read is not None:
-        real.launch(a, b, read, arrays, packed, after.packed(n))
-        return
-    one = strided.tile(out)
-    spec = SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}{strided.sizes(one)}>")
-    kernels.launch(spec, strided.grid(out, one), strided.THREADS, *arrays, packed, after.packed(n))
 
 
 def finish(sums: GPUArray, out: GPUArray, after: After) -> None:
@@ -96,17 +67,6 @@ def _grid(threads: int) -> tuple[int, int, int]:
 
 
 @SOURCE.lists
-def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that product() can ask for."""
-    for dtype in promotion.FLOATS:
-        ctype = CTYPES[dtype.name]
-        yield tuple(f"pk::gemm_after<{ctype}{strided.sizes(one)}>" for one in strided.tiles(dtype))
+def _listing() -> Iterator[tuple[str, ...]]:
     for name in ("finish", "finish_pieces"):
         yield tuple(f"pk::{name}<{CTYPES[dtype.name]}>" for dtype in FINISHED)
-
-
-def _on_host(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        host.store(out, after.on_host(strided.on_host(a, b)))

@@ -10,7 +10,8 @@ from pygpukit.array import layout
 from pygpukit.core.dtypes import as_dtype, float32, uint8
 from pygpukit.core.errors import DTypeError, GPUError, ShapeError
 from pygpukit.ops import copying, host
-from pygpukit.ops.matmul import gemm, plan
+from pygpukit.ops.matmul import gemm
+from pygpukit.ops.matmul.choose import MatmulPlan
 from pygpukit.ops.matmul.fastest import by_context
 from pygpukit.ops.matmul.fp4 import block_scaled, encoding
 from pygpukit.ops.matmul.fp4 import gemv as fp4_gemv
@@ -85,12 +86,12 @@ def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, 
 
 
 @by_context
-def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None) -> plan.MatmulPlan:
+def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None) -> MatmulPlan:
     """The plan of `gp.matmul_fp4(a, w, invariant=invariant)`: which kernel, and why. Launches nothing. Raises as it."""
     what = "matmul_fp4_plan"
     gemm.check_invariant(what, invariant)
     left, weight, _ = _operands(what, a, w)
-    return plan.MatmulPlan(*_planned(what, left, weight, invariant))
+    return MatmulPlan(*_planned(what, left, weight, invariant))
 
 
 def _parts(operand: Any) -> Any:

@@ -11,6 +11,7 @@ from pygpukit.core.errors import ShapeError
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.layout.operand import Operand
 
 
 def stacked(a: GPUArray, b: GPUArray, what: str = "matmul") -> tuple[GPUArray, GPUArray, layout.Shape]:
@@ -56,7 +57,7 @@ def with_matrix_axes(out: GPUArray, no_rows: bool, no_columns: bool) -> GPUArray
     return native.view(out, shape, strides, out.offset)
 
 
-def is_one_product(b: GPUArray, *stacks: GPUArray) -> bool:
+def is_one_product(b: GPUArray | Operand, *stacks: GPUArray | Operand) -> bool:
     """Whether stacks with the matrix b for each of theirs are one product of all their rows."""
     if prod(b.shape[:-2]) == 1:
         return True

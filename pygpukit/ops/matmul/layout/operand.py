@@ -15,6 +15,52 @@ if TYPE_CHECKING:
 ALIGNMENT = 16  # bytes
 
 
+class Operand(NamedTuple):
+    """How an operand, a stack of matrices, lies. strides: bytes. address: of the first element, modulo ALIGNMENT."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    address: int = 0
+
+    @classmethod
+    def of(cls, array: GPUArray) -> Operand:
+        """Of an array."""
+        return cls(tuple(array.shape), tuple(array.strides), array.itemsize, raw.address(array) % ALIGNMENT)
+
+    @classmethod
+    def dense(cls, shape: tuple[int, ...], itemsize: int) -> Operand:
+        """Of a new array."""
+        return cls(shape, tuple(itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))), itemsize)
+
+    def is_contiguous(self) -> bool:
+        """It lies as a new array of its shape does."""
+        dense = self.dense(self.shape, self.itemsize).strides
+        return all(
+            extent == 1 or step == own for extent, step, own in zip(self.shape, self.strides, dense, strict=True)
+        )
+
+    def matrix(self) -> Operand:
+        """Its one matrix, or the one that it repeats."""
+        return self._replace(shape=self.shape[-2:], strides=self.strides[-2:])
+
+    def transposed(self) -> Operand:
+        """Its matrices transposed."""
+        (*batch, rows, columns), (*steps, down, right) = self.shape, self.strides
+        return self._replace(shape=(*batch, columns, rows), strides=(*steps, right, down))
+
+    def rows(self) -> Operand:
+        """All rows as one matrix: batch.rows_of()."""
+        if not self.is_contiguous():
+            return self.matrix()
+        shape = prod(self.shape[:-1]), self.shape[-1]
+        return self._replace(shape=shape, strides=(shape[1] * self.itemsize, self.itemsize))
+
+    def in_place(self, alignment: int = ALIGNMENT) -> tuple[bool, int, int, int, int] | None:
+        """What Stack has beside the array, None where it cannot be read so: as_it_is()."""
+        return None if self.address % alignment else in_place(self.shape, self.strides, self.itemsize, alignment)
+
+
 class Stack(NamedTuple):
     """A stack of matrices as the kernels read it.
 

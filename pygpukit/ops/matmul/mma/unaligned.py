@@ -19,18 +19,28 @@ from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.epilogue.epilogue import in_another_launch
 from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
-from pygpukit.ops.matmul.layout.operand import as_it_is
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, as_it_is
+from pygpukit.ops.matmul.tile import half
+from pygpukit.ops.matmul.tile.tiling import fastest as fastest_tile
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 ODD = KernelSpec(__file__, "unaligned.cu", instead=True)
 _CALL = ODD.structure("OddCall")
 _PACK = 8  # unaligned.cu: kOddPack
 _FEW = 32  # rows that every product may be filled up to
 _TYPES = ("bfloat16", "float16")
+_SAME_BITS = 90  # where the bits were compared with those of the tiles
+# Of copies of operands, on an H100: a launch, and a MiB that is read, written and read again.
+_LAUNCH_US, _COPY_US_PER_MB = 6.0, 0.9
+BACKEND = "tile"
+finishes = in_another_launch
 
 
 @dataclass(frozen=True)
@@ -96,22 +106,69 @@ def _fitting() -> tuple[Block, ...]:
     return (*(one for one in blocks() if size[one] <= room and one != smallest), smallest)
 
 
-@by_device
-def refusal() -> str:
-    """Why these kernels make no product here, "" where they do, as far as is known."""
-    return builder.missing(ODD.of(next(iter(_listing()))[0]))
+def refusal(p: Problem) -> str:
+    """Why these kernels do not make a product, "" where they take less time than tiles and copies of what these cannot
+    read: only where their bits are those of the tiles."""
+    if p.family != "half" or p.device.capability != _SAME_BITS or half.missing():
+        return "their bits are those of the tiles on SM 9.0 alone"
+    if why := missing():
+        return why
+    return "" if _faster(p) is not None else "tiles, and copies of what they cannot read, take less time"
 
 
-def any_product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
-    """out = a @ b, all of one type and with the same batch axes, wherever they lie: where there are no tile kernels."""
-    if out.ndim > 2 and is_one_product(b, a, out):
-        a, b, out = rows_of(a), matrix_of(b), rows_of(out)
-    a, b = (one if as_it_is(one, one.itemsize) is not None else copying.clone(one) for one in (a, b))
+def time_us(p: Problem) -> float:
+    """0: refusal() has compared times."""
+    return 0.0
+
+
+def tiling(p: Problem) -> Block | None:
+    """What one block makes."""
+    return _faster(p)
+
+
+def reason(p: Problem) -> str:
+    """What is computed, and how the block was chosen."""
+    return half.reason(p)
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = a @ b."""
+    one = _faster(p)
+    assert one is not None
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
-    m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    product(a, b, dense, fastest(m, n, k, prod(out.shape[:-2]), device.current().sm_count)[1])
+    left, right, result = a, b, dense
+    if out.ndim > 2 and is_one_product(b, a, dense):
+        left, right, result = rows_of(a), matrix_of(b), rows_of(dense)
+    product(left, right, result, one)
     if dense is not out:
         copying.copy_to(dense, out)
+
+
+@by_device
+def _faster(p: Problem) -> Block | None:
+    """The block that makes a product, None where tiles are faster, or an operand is not read where it lies."""
+    batches, m, n, k = p.folded.extents
+    size, sms, launches, elements = p.dtype.itemsize, p.device.sm_count, 0, 0
+    for side, along_rows in ((p.folded.a, True), (p.folded.b, False)):
+        found = side.in_place(size)
+        if found is None:
+            return None
+        if side.in_place() is None:
+            launches += 1 if found[0] != along_rows else 2
+            elements += found[3] * side.shape[-2] * side.shape[-1]
+    general = n * size % ALIGNMENT != 0
+    if not launches and not general:
+        return None
+    copies = launches * _LAUNCH_US + elements * size / 2**20 * _COPY_US_PER_MB
+    tiles_us = fastest_tile("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
+    time, block = fastest(m, n, k, batches, sms)
+    return block if time < tiles_us * (half.UNALIGNED if general else 1.0) + copies else None
+
+
+@by_device
+def missing() -> str:
+    """Why these kernels are not to be had here, "" where they are, as far as is known."""
+    return builder.missing(ODD.of(next(iter(_listing()))[0]))
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:

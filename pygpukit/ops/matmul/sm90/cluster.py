@@ -5,39 +5,36 @@ Their bits are those of the tile kernels, so that plans take whichever of the tw
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from itertools import product as product_of
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, float32, int8
-from pygpukit.core.errors import GPUError
-from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch, lost
+from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import times
 from pygpukit.ops.matmul.epilogue.epilogue import After
 from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, as_it_is, readable
-from pygpukit.ops.matmul.sm90 import common, pingpong, tensor_maps
-from pygpukit.ops.matmul.tile import gemv as tile_gemv
+from pygpukit.ops.matmul.sm90 import common, tensor_maps
+from pygpukit.ops.matmul.tile import half
 from pygpukit.ops.matmul.tile.fp8 import Scale
-from pygpukit.ops.matmul.tile.half import UNALIGNED
-from pygpukit.ops.matmul.tile.tiling import Tile, fastest, of_pairs
+from pygpukit.ops.matmul.tile.tiling import Tile, of_pairs
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
     from pygpukit.ops.matmul.epilogue.quantise import Conversion
+    from pygpukit.ops.matmul.problem import Problem
 
-NAME = "hopper"
+BACKEND = "hopper"
 SOURCE = KernelSpec(
     __file__,
     "cluster.cu",
@@ -49,121 +46,66 @@ SOURCE = KernelSpec(
 )
 _CALL = SOURCE.structure("HopperCall")
 _ROWS, _OWN = 256, 128  # cluster.cu: kPairRows, kBoxLines
-_VARIABLE = "PYGPUKIT_MATMUL"
 _UNSCALED, _BY_LINE, _BY_BLOCK = 0, 1, 2  # cluster.cu: Scaling
 _ELEMENTS = {"float8_e4m3": "pk::e4m3_t", "float8_e5m2": "pk::e5m2_t", "float32": "float", **common.HALVES}
 _ROUNDED, _GATED, _CONVERTED = 0, 1, 2  # hopper_write.cuh: Writing
 CONVERTED = {float32: 0, float16: 1, bfloat16: 2, float8_e4m3: 3, float8_e5m2: 4, int8: 5}  # conversion.cuh: Converted
 _RESULTS = ("float32", "bfloat16", "float16")  # of 8-bit floats
-# What is computed, by the families of plan.py.
+# What is computed, by a problem's family.
 _FAMILIES = {
     "half": "{} summed in float32",
     "tf32": "{} rounded to tf32, summed in float32",
     "fp8": "{}, every 128 of k summed anew and added in float32",
 }
-# How long the tile kernels of half precision take beside what their times tell, by 30 products on an H100: with right
-# operands along n, and along k; and how much longer with lines of no whole 128 bytes.
-_ALONG_N, _ALONG_K, _UNEVEN = 0.9, 1.03, 1.15
-_LINE = 128
 _NO_SCALE = Scale(None, 1, (0, 0))
 
 
-def planned(
-    what: str, named: Any, kind: str | None, dtype: DataType, shape: tuple[int, int, int, int], scales: str = ""
-) -> tuple[str, str] | None:
-    """("hopper", reason) where these kernels are asked for, by backend= or by PYGPUKIT_MATMUL, and take the product.
-
-    None where they are not asked for, or by the environment alone and do not take it, or it is empty. kind: a key of
-    plan.py's families. shape: products, m, n, k. scales: why its scales are not taken. Raises ValueError for another
-    name, GPUError where the product is not taken.
-    """
-    if named not in (None, NAME):
-        raise ValueError(f"{what}: backend={named!r}; it is {NAME!r}, or None for the plan's choice")
-    if named is None and (_of_environment() is None or is_sim()):
-        return None
-    if not prod(shape):
-        return None
-    if why := refusal(kind, dtype, shape) or scales:
-        if named is None:
-            return None
-        raise GPUError(f"{what}: backend={NAME!r}: {why}; leave backend out for the plan's choice")
-    return NAME, f"{done(kind or '', dtype)}, as {f'backend={NAME!r}' if named else f'{_VARIABLE}={NAME}'} asks"
+def refusal(p: Problem) -> str:
+    """Why plans do not take these kernels for a product, "" where they may."""
+    if is_sim():
+        return "on the simulated device they are asked for by name alone"
+    return unsupported(p)
 
 
-def is_faster(kind: str, a: GPUArray, b: GPUArray) -> bool:
-    """Whether these kernels make a @ b, which the tile kernels take, in less time; their bits are the same. kind: a key
-    of plan.py's families."""
-    if kind == "int8" or is_sim():
-        return False
-    shape, turned, along_k = _seen(kind, a, b)
-    return _is_faster(kind, a.dtype, shape, turned, along_k)
+def unsupported(p: Problem) -> str:
+    """Why these kernels cannot make a product, "" where they can."""
+    return _unsupported(p.family, p.dtype, p.folded.extents) or p.scales or missing()
 
 
-def chosen(kind: str, a: GPUArray, b: GPUArray) -> Tile:
-    """What a pair of blocks makes of a @ b, or one block. Copies and launches nothing."""
-    shape, turned, along_k = _seen(kind, a, b)
-    return _by_turns(kind, shape, turned, along_k) or tiling(kind, shape, turned)
+def time_us(p: Problem) -> float:
+    """How long the fastest tile takes, as measured times tell."""
+    return _time_us(p.family or "", p.folded.extents, tiling(p))
 
 
-def _seen(kind: str, a: GPUArray, b: GPUArray) -> tuple[tuple[int, int, int, int], bool, bool]:
-    """(products, m, n, k) of what is launched; whether a is read along m; whether b lies along k, or is copied so."""
-    if a.ndim > 2 and is_one_product(b, a):
-        a, b = rows_of(a), matrix_of(b)
-    *batch, m, k = a.shape
-    shape = prod(batch), m, b.shape[-1], k
-    if kind != "half":
-        return shape, False, True
-    left, right = as_it_is(a), as_it_is(b)
-    return shape, left is not None and left.transposed, right is None or right.transposed
+def tiling(p: Problem) -> Tile:
+    """What a pair of blocks makes."""
+    return _fastest(p.family or "", p.folded.extents, p.family == "half" and p.a_transposed)
 
 
-def reason(kind: str, dtype: DataType) -> str:
-    """Of a plan that takes these kernels because is_faster() says so."""
-    return f"{done(kind, dtype)}; faster than the tile kernels by {times.source()}, with the same bits"
+def reason(p: Problem) -> str:
+    """What is computed, and why not by tile kernels."""
+    if lacking := half.missing():
+        return f"{does(p)}, with the bits of the tile kernels: {lacking}"
+    return f"{does(p)}; faster than the tile kernels by {times.source()}, with the same bits"
+
+
+def does(p: Problem) -> str:
+    """What is computed."""
+    return f"{_FAMILIES[p.family or ''].format(p.dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
 @by_device
-def _is_faster(kind: str, dtype: DataType, shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> bool:
-    """turned: a lies along m. along_k: b lies along k."""
-    products, m, n, k = shape
-    if refusal(kind, dtype, shape) or missing() or (kind == "half" and tile_gemv.takes(m, turned)):
-        return False
-    size, sms = dtype.itemsize, device.current().sm_count
-    odd = kind == "half" and n * size % ALIGNMENT != 0
-    other = fastest(kind, m, n, k, products, size, sms, odd or turned).time_us(m, n, k, products, size, sms)
-    if kind == "half":
-        other *= _ALONG_K if along_k else _ALONG_N
-        other *= UNALIGNED if odd else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
-    alone = pingpong.fastest(shape, turned, along_k) if kind == "half" and not lost.why(pingpong.SOURCE) else None
-    return min(_of_pairs_us(kind, shape, tiling(kind, shape, turned)), other if alone is None else alone[1]) < other
+def _fastest(family: str, extents: tuple[int, int, int, int], turned: bool, halved: bool = False) -> Tile:
+    """The tile of a pair of blocks whose measured times are shortest. turned: a lies along m. halved: b lies along n,
+    and gated or converted results are written."""
+    fitting = [one for one in of_pairs(family) if one.general >= turned and (not halved or _is_halved(one))]
+    return min(fitting, key=lambda one: _time_us(family, extents, one))
 
 
-@by_device
-def tiling(kind: str, shape: tuple[int, int, int, int], turned: bool, halved: bool = False) -> Tile:
-    """What a pair of blocks makes: that whose measured times are shortest. turned: a lies along m. halved: b lies along
-    n, and gated or converted results are written."""
-    fitting = [one for one in of_pairs(kind) if one.general >= turned and (not halved or _is_halved(one))]
-    return min(fitting, key=lambda one: _of_pairs_us(kind, shape, one))
-
-
-def _of_pairs_us(kind: str, shape: tuple[int, int, int, int], one: Tile) -> float:
-    products, m, n, k = shape
-    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[kind], max(device.current().sm_count // common.PAIR, 1)
+def _time_us(family: str, extents: tuple[int, int, int, int], one: Tile) -> float:
+    products, m, n, k = extents
+    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[family], max(device.current().sm_count // common.PAIR, 1)
     return one.time_us(m, n, k, products, size, pairs)
-
-
-@by_device
-def _by_turns(kind: str, shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> Tile | None:
-    """What one block makes, where pairs of blocks take more time. turned: a lies along m. along_k: b lies along k."""
-    alone = pingpong.fastest(shape, turned, along_k) if kind == "half" and not lost.why(pingpong.SOURCE) else None
-    if alone is None or alone[1] >= _of_pairs_us(kind, shape, tiling(kind, shape, turned)):
-        return None
-    return alone[0]
-
-
-def done(kind: str, dtype: DataType) -> str:
-    """What is computed, for a plan's reason."""
-    return f"{_FAMILIES[kind].format(dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
 def finishes(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
@@ -183,12 +125,22 @@ def converts(a: GPUArray, b: GPUArray, conversion: Conversion) -> bool:
 
 def _is_written_otherwise(a: GPUArray, b: GPUArray) -> bool:
     """Whether there are kernels for these operands that write gated or converted results."""
-    return a.dtype != float32 and not _seen("half", a, b)[1]
+    if a.dtype == float32:
+        return False
+    if a.ndim > 2 and is_one_product(b, a):
+        a = rows_of(a)
+    left = as_it_is(a)
+    return left is None or not left.transposed
 
 
 def _is_halved(one: Tile) -> bool:
     """Whether halves of a tile's columns are whole copies of operands along n."""
     return one.columns % (2 * common.CHUNK) == 0
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = after(a @ b), where finishes() says so."""
+    product(a, b, out, after)
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
@@ -200,11 +152,6 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None)
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
         if after is not None and after.residual is not None:
             after = replace(after, residual=rows_of(after.residual))
-    if after is None and a.dtype != float32:
-        shape, turned, along_k = _seen("half", a, b)
-        if (one := _by_turns("half", shape, turned, along_k)) is not None:
-            pingpong.product(a, b, out, one)
-            return
     scale = _NO_SCALE if after is None or after.conversion is None else _scale(after.conversion.scale)
     _launch("tf32" if a.dtype == float32 else "half", a, b, scale, _NO_SCALE, out, _UNSCALED, after)
 
@@ -235,7 +182,7 @@ def _launch(
     products, across_b = prod(out.shape[:-2]), b.shape[-1]
     after = after or After()
     how = _GATED if after.act == "swiglu" else _CONVERTED if after.conversion is not None else _ROUNDED
-    one = tiling(kind, (products, m, across_b, k), turned[0], how != _ROUNDED and turned[1])
+    one = _fastest(kind, (products, m, across_b, k), turned[0], how != _ROUNDED and turned[1])
     operands = common.mapped(stacks, _boxes(one, scaling, turned), (m, across_b), turned, k)
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     scales, result = (left, right), a.dtype if how == _CONVERTED else out.dtype
@@ -310,23 +257,15 @@ def missing() -> str:
     return builder.missing(SOURCE.of(next(iter(_listing()))[0]))
 
 
-def refusal(kind: str | None, dtype: DataType, shape: tuple[int, int, int, int]) -> str:
-    """Why these kernels do not take a product of operands of that type, "" where they do."""
-    if kind not in _FAMILIES:
+@by_device
+def _unsupported(family: str | None, dtype: DataType, extents: tuple[int, int, int, int]) -> str:
+    if family not in _FAMILIES:
         return f"these kernels multiply 8-bit floats, float16, bfloat16, and float32 with tf32=True, not {dtype}"
-    if not is_sim() and device.current().capability != common.SM:
-        return f"its instructions are those of SM 9.0; this device is SM {device.current().capability / 10:.1f}"
-    products, m, n, _ = shape
-    smallest = min(one.columns for one in of_pairs(kind))
-    if max(shape) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // smallest) >= 2**31:
-        return f"extents of {shape} are more than these kernels count"
+    capability = device.current().capability
+    if not is_sim() and capability != common.SM:
+        return f"its instructions are those of SM 9.0; this device is SM {capability / 10:.1f}"
+    products, m, n, _ = extents
+    smallest = min(one.columns for one in of_pairs(family))
+    if max(extents) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // smallest) >= 2**31:
+        return f"extents of {extents} are more than these kernels count"
     return "" if is_sim() else tensor_maps.refusal()
-
-
-@cache
-def _of_environment() -> str | None:
-    """What PYGPUKIT_MATMUL names, None for nothing. Read once. Raises ValueError for another name."""
-    found = os.environ.get(_VARIABLE) or None
-    if found not in (None, NAME):
-        raise ValueError(f"{_VARIABLE}={found}; it is {NAME}, or unset for the plan's choice")
-    return found

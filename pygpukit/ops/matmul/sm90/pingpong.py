@@ -13,19 +13,23 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.choices import by_device
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit.kernels import KernelSpec, launch, lost
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, readable
-from pygpukit.ops.matmul.sm90 import common
+from pygpukit.ops.matmul.sm90 import cluster, common
 from pygpukit.ops.matmul.tile.tiling import Tile
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 SOURCE = KernelSpec(__file__, "pingpong.cu", shared_bytes=common.SHARED_BYTES, ahead=("sm_90a",), instead=True)
 _CALL = SOURCE.structure("TurnsCall")
 _SIZE = 2  # bytes of a number
+BACKEND, reason, does, finishes = cluster.BACKEND, cluster.reason, cluster.does, cluster.finishes
 
 
 @by_device
@@ -49,6 +53,48 @@ def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tu
     )
     time, one = min(times, key=lambda pair: pair[0])
     return one, time
+
+
+def refusal(p: Problem) -> str:
+    """Why plans do not take these kernels for a product, "" where they may."""
+    return cluster.refusal(p) or unsupported(p)
+
+
+def unsupported(p: Problem) -> str:
+    """Why these kernels cannot make a product, "" where they can."""
+    if p.family != "half":
+        return "they multiply float16 and bfloat16"
+    if why := cluster.unsupported(p) or lost.why(SOURCE):
+        return why
+    return "" if _fastest(p) else "rows of the operands are no whole 128 bytes"
+
+
+def time_us(p: Problem) -> float:
+    """How long the fastest tile takes, as measured times tell."""
+    found = _fastest(p)
+    assert found is not None
+    return found[1]
+
+
+def tiling(p: Problem) -> Tile:
+    """What a block makes."""
+    found = _fastest(p)
+    assert found is not None
+    return found[0]
+
+
+def _fastest(p: Problem) -> tuple[Tile, float] | None:
+    return fastest(p.folded.extents, p.a_transposed, p.b_along_k)
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = after(a @ b): with something after it by pairs of blocks, whose bits are the same."""
+    if after is not None:
+        cluster.run(p, a, b, out, after)
+        return
+    if out.ndim > 2 and is_one_product(b, a, out):
+        a, b, out = rows_of(a), matrix_of(b), rows_of(out)
+    product(a, b, out, tiling(p))
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:

@@ -13,15 +13,19 @@ from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.indexing.padding import repeat
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length, readable
+from pygpukit.ops.matmul.tile import half
+from pygpukit.ops.matmul.tile.tiling import fastest
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.problem import Problem
 
 SCALED = KernelSpec(__file__, "fp8.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 BLOCK = 128  # fp8.cu: kBlock
 _ROWS, _COLUMNS, _WARPS = 64, 128, 4  # of the one tile: sums of fp8 are not alike in all tiles
 ELEMENTS = {"float8_e4m3": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2"}
+BACKEND = "tile"
 _RESULTS = {"bfloat16": "__nv_bfloat16", "float16": "__half", "float32": "float"}
 
 
@@ -40,7 +44,7 @@ class Scale(NamedTuple):
         return self.values is not None and self.values.ndim == 2
 
 
-def refusal(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
+def unscalable(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
     """Why the tile kernels do not take these types and scales, "" where they do."""
     if a.dtype != b.dtype:
         return f"tensor cores take operands of one type, these are {a.dtype} and {b.dtype}"
@@ -49,8 +53,29 @@ def refusal(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
     return ""
 
 
+def refusal(p: Problem) -> str:
+    """Why the tile kernels do not make a product, "" where they do."""
+    return half.missing() if p.family == "fp8" else "they multiply two operands of fp8"
+
+
+def tiling(p: Problem) -> None:
+    """Not told: there is one tile."""
+
+
+def time_us(p: Problem) -> float:
+    """How long the tile takes, as measured times tell."""
+    products, m, n, k = p.folded.extents
+    size, sms = p.dtype.itemsize, p.device.sm_count
+    return fastest("fp8", m, n, k, products, size, sms).time_us(m, n, k, products, size, sms)
+
+
+def reason(p: Problem) -> str:
+    """What is computed."""
+    return f"{p.dtype} on tensor cores, every 128 of k summed anew and added in float32"
+
+
 def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
-    """out = (left a) @ (right b), where refusal() is ""."""
+    """out = (left a) @ (right b), where unscalable() is ""."""
     (m, k), n = a.shape, b.shape[1]
     rows = readable(copying.contiguous(a), "rows", along_k=True)
     columns = readable(copying.contiguous(b.T).T, "columns", along_k=True)

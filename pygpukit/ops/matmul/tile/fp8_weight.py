@@ -13,6 +13,7 @@ from pygpukit.core.dtypes import float32
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying
 from pygpukit.ops.matmul.layout.operand import readable
+from pygpukit.ops.matmul.tile import half
 from pygpukit.ops.matmul.tile.fp8 import BLOCK
 from pygpukit.ops.matmul.tile.fp8 import ELEMENTS as WEIGHTS
 from pygpukit.ops.matmul.tile.half import ELEMENTS
@@ -20,9 +21,12 @@ from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.problem import Problem
     from pygpukit.ops.matmul.tile.fp8 import Scale
 
 DECODED = KernelSpec(__file__, "fp8_weight.cu", front_end="tile", ahead=("sm_90a",), instead=True)
+
+BACKEND = "tile"
 
 
 class _Tile(NamedTuple):
@@ -36,7 +40,7 @@ _TILES = (_Tile(16, 64, 4, 2), _Tile(64, 64, 4, 2), _Tile(128, 128, 8, 1))  # th
 _MANY = _Tile(16, 64, 4, 4)  # in place of the first where every multiprocessor has a block
 
 
-def refusal(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
+def unscalable(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
     """Why the tile kernels do not take these types and scales, "" where they do."""
     if a.dtype.name not in ELEMENTS or b.dtype.name not in WEIGHTS:
         return f"tensor cores take float16 or bfloat16 times fp8, or fp8 of one type, these are {a.dtype} and {b.dtype}"
@@ -45,8 +49,27 @@ def refusal(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
     return ""
 
 
+def refusal(p: Problem) -> str:
+    """Why the tile kernels do not make a product, "" where they do."""
+    return half.missing() if p.family == "decoded" else "they multiply half precision with fp8 weights"
+
+
+def tiling(p: Problem) -> None:
+    """Not told."""
+
+
+def time_us(p: Problem) -> float:
+    """0: nothing else makes these products on tensor cores."""
+    return 0.0
+
+
+def reason(p: Problem) -> str:
+    """What is computed."""
+    return f"fp8 decoded to {p.dtype} on tensor cores, every 128 of k summed anew and added in float32"
+
+
 def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
-    """out = (left a) @ (right b), where refusal() is ""."""
+    """out = (left a) @ (right b), where unscalable() is ""."""
     (m, k), n = a.shape, b.shape[1]
     rows, columns = readable(a, "rows", along_k=True), readable(b, "columns", along_k=True)
     results = (a.dtype, float32)

@@ -11,8 +11,9 @@ from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import copying
-from pygpukit.ops.matmul import plan
-from pygpukit.ops.matmul.layout.operand import Stack, aligned_length, readable
+from pygpukit.ops.matmul.choose import choose
+from pygpukit.ops.matmul.layout.operand import Operand, Stack, aligned_length, readable
+from pygpukit.ops.matmul.problem import MAX_BATCH, Problem, family
 from pygpukit.ops.matmul.tile.half import ELEMENTS
 from pygpukit.ops.matmul.tile.tiling import Tile, fastest, tiles
 from pygpukit.ops.operands import span
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
 GROUPED = KernelSpec(__file__, "grouped.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 
 
-def planned(x: GPUArray, w: GPUArray) -> str:
-    """The backend that makes x, w of grouped_matmul(): that of the rows' and of the groups' products, else "plain"."""
+def has_bits_of_tiles(x: GPUArray, w: GPUArray) -> bool:
+    """Whether the rows' product, and the groups' products of a row each, have the bits that tile kernels give."""
     (rows, k), (groups, _, n) = x.shape, w.shape
-    kind = plan.family(x.dtype, x.dtype, False)
-    if kind is None or not 0 < groups <= plan.MAX_BATCH:
-        return "plain"
-    found = {plan.backend(kind, x.dtype, 1, rows, n, k)[0], plan.backend(kind, x.dtype, groups, 1, n, k)[0]}
-    return found.pop() if len(found) == 1 else "plain"
+    kind, size = family(x.dtype, x.dtype, False), x.itemsize
+    if kind is None or not 0 < groups <= MAX_BATCH:
+        return False
+    shapes = (((rows, k), (k, n)), ((groups, 1, k), (groups, k, n)))
+    problems = (
+        Problem(kind, x.dtype, x.dtype, Operand.dense(left, size), Operand.dense(right, size)) for left, right in shapes
+    )
+    return all(choose(one).backend in ("tile", "hopper") for one in problems)
 
 
 def operands(x: GPUArray, w: GPUArray) -> tuple[Stack, Stack]:

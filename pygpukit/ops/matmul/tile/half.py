@@ -13,24 +13,64 @@ from pygpukit.core import device
 from pygpukit.core.choices import by_device
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import raw
+from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.epilogue.epilogue import in_another_launch
 from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
-from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length, as_it_is, readable
-from pygpukit.ops.matmul.mma import unaligned
-from pygpukit.ops.matmul.tile import gemv as tile_gemv
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length, readable
 from pygpukit.ops.matmul.tile.tiling import Tile, fastest, tiles
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 MATMUL = KernelSpec(__file__, "half.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 ELEMENTS = {"bfloat16": "__nv_bfloat16", "float16": "__half"}
 _ROW = 8  # elements: 16 bytes
 _ONE = (1, 1, 1)
-_ODD_SM = 90  # where the bits of unaligned.cu were compared
-# Of copies of operands, on an H100: a launch, and a MiB that is read, written and read again.
-_LAUNCH_US, _COPY_US_PER_MB = 6.0, 0.9
-UNALIGNED = 2.0  # how much longer tiles take than their times tell where the result's rows are no whole 16 bytes
+# How much longer tiles take than their times tell: where the result's rows are no whole 16 bytes; by 30 products on an
+# H100, with right operands along n, and along k, and with lines of no whole 128 bytes.
+UNALIGNED = 2.0
+_ALONG_N, _ALONG_K, _UNEVEN = 0.9, 1.03, 1.15
+_LINE = 128
+BACKEND = "tile"
+finishes = in_another_launch
+
+
+def refusal(p: Problem) -> str:
+    """Why the tile kernels do not make a product, "" where they do."""
+    return "" if p.family == "half" and not missing() else missing() or "they multiply float16 and bfloat16"
+
+
+def time_us(p: Problem) -> float:
+    """How long the fastest tile takes, as measured times tell."""
+    products, m, n, k = p.folded.extents
+    size, sms = p.dtype.itemsize, p.device.sm_count
+    unaligned = n % _ROW != 0
+    one = fastest("half", m, n, k, products, size, sms, unaligned or p.a_transposed)
+    longer = _ALONG_K if p.b_along_k else _ALONG_N
+    longer *= UNALIGNED if unaligned else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
+    return one.time_us(m, n, k, products, size, sms) * longer
+
+
+def tiling(p: Problem) -> Tile:
+    """What one block makes."""
+    products, m, n, k = p.folded.extents
+    left, right = p.folded.a.in_place(), p.folded.b.in_place()
+    general = (left is not None and left[0]) or n % _ROW != 0
+    deep = _deep(*(aligned_length(k, p.dtype.itemsize) if side is None else side[1] for side in (left, right)))
+    return fastest("half", m, n, k, products, p.dtype.itemsize, p.device.sm_count, general, deep)
+
+
+def reason(p: Problem) -> str:
+    """What is computed, and how the tile was chosen."""
+    return f"{p.dtype} on tensor cores, summed in float32; the fastest tile by {times.source()}"
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = a @ b."""
+    product(a, b, out)
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
@@ -45,15 +85,9 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    if (block := odd_block(a, b)) is not None:
-        unaligned.product(a, b, out, block)
-        return
     left, right = readable(a, "rows"), readable(b, "columns")
     aligned = n % _ROW == 0 and raw.address(out) % ALIGNMENT == 0
     batches = prod(out.shape[:-2])
-    if tile_gemv.takes(m, left.transposed):
-        tile_gemv.product(left, right, out, (batches, m, n, k))
-        return
     general, deep = left.transposed or not aligned, _deep(left.lead, right.lead)
     one = fastest("half", m, n, k, batches, out.itemsize, device.current().sm_count, general, deep)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
@@ -83,55 +117,9 @@ def _listing() -> Iterator[tuple[str, ...]]:
                 yield (_expression(dtype, tile, a_transposed, b_transposed, c_aligned),)
 
 
-def chosen(a: GPUArray, b: GPUArray) -> Tile | tile_gemv.Block | unaligned.Block:
-    """What product() makes in one block, for these operands. Copies and launches nothing."""
-    if a.ndim > 2 and is_one_product(b, a):
-        a, b = rows_of(a), matrix_of(b)
-    if (block := odd_block(a, b)) is not None:
-        return block
-    left, right = as_it_is(a), as_it_is(b)
-    m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
-    transposed = left is not None and left.transposed
-    if tile_gemv.takes(m, transposed):
-        return tile_gemv.block()
-    general = transposed or n % _ROW != 0
-    deep = _deep(*(aligned_length(k, a.itemsize) if side is None else side.lead for side in (left, right)))
-    return fastest("half", m, n, k, prod(a.shape[:-2]), a.itemsize, device.current().sm_count, general, deep)
-
-
 def _deep(*leads: int) -> bool:
     """Whether rows begin in the middle of 32 bytes: see fastest()."""
     return any(lead % (2 * _ROW) for lead in leads)
-
-
-def odd_block(a: GPUArray, b: GPUArray) -> unaligned.Block | None:
-    """What unaligned.cu makes in one block, where it takes less time than tiles and copies of what they cannot read."""
-    if a.ndim > 2 and is_one_product(b, a):
-        a, b = rows_of(a), matrix_of(b)
-    size = a.itemsize
-    anyhow = as_it_is(a, size), as_it_is(b, size)
-    if device.current().capability != _ODD_SM or anyhow[0] is None or anyhow[1] is None or unaligned.refusal():
-        return None
-    *batch, m, k = a.shape
-    n, launches, elements = b.shape[-1], 0, 0
-    for matrices, found, along_k in ((a, anyhow[0], not anyhow[0].transposed), (b, anyhow[1], anyhow[1].transposed)):
-        if as_it_is(matrices) is None:
-            launches += 1 if along_k else 2
-            elements += found.matrices * matrices.shape[-2] * matrices.shape[-1]
-    if not launches and n % _ROW == 0:
-        return None
-    return _faster((prod(batch), m, n, k), size, launches, elements)
-
-
-@by_device
-def _faster(shape: tuple[int, int, int, int], size: int, launches: int, elements: int) -> unaligned.Block | None:
-    """The block of unaligned.cu, None where tiles are faster after so many launches that copy so many elements."""
-    batches, m, n, k = shape
-    sms, general = device.current().sm_count, n % _ROW != 0
-    copies = launches * _LAUNCH_US + elements * size / 2**20 * _COPY_US_PER_MB
-    tiles_us = fastest("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
-    time_us, block = unaligned.fastest(m, n, k, batches, sms)
-    return block if time_us < tiles_us * (UNALIGNED if general else 1.0) + copies else None
 
 
 @by_device

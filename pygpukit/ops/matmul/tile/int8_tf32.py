@@ -11,16 +11,55 @@ from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.kernels import KernelSpec, launch
 from pygpukit.ops import raw
+from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.epilogue.epilogue import in_another_launch
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length, readable
+from pygpukit.ops.matmul.tile import half
 from pygpukit.ops.matmul.tile.tiling import Tile, fastest, tiles
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.problem import Problem
 
 NARROW = KernelSpec(__file__, "int8_tf32.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 _FAMILIES = {"int8": "int8", "float32": "tf32"}  # by the operands' type
 _ELEMENTS = {"int8": "signed char", "tf32": "float"}
+_DONE = {
+    "int8": "{} on tensor cores, summed in int32, exactly",
+    "tf32": "{} rounded to tf32 on tensor cores, summed in float32",
+}
+BACKEND = "tile"
+finishes = in_another_launch
+
+
+def refusal(p: Problem) -> str:
+    """Why the tile kernels do not make a product, "" where they do."""
+    return half.missing() if p.family in _ELEMENTS else "they multiply int8, and float32 rounded to tf32"
+
+
+def tiling(p: Problem) -> Tile:
+    """What one block makes."""
+    products, m, n, k = p.extents
+    return fastest(p.family or "", m, n, k, products, p.dtype.itemsize, p.device.sm_count)
+
+
+def time_us(p: Problem) -> float:
+    """How long the fastest tile takes, as measured times tell."""
+    products, m, n, k = p.folded.extents
+    size, sms = p.dtype.itemsize, p.device.sm_count
+    return fastest(p.family or "", m, n, k, products, size, sms).time_us(m, n, k, products, size, sms)
+
+
+def reason(p: Problem) -> str:
+    """What is computed, and how the tile was chosen."""
+    return f"{_DONE[p.family or ''].format(p.dtype)}; the fastest tile by {times.source()}"
+
+
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    """out = a @ b with the same batch axes: int8 into int32, or float32."""
+    product(a, b, out)
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
@@ -32,11 +71,12 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     width = aligned_length(n, out.itemsize)
     direct = width == n and out.is_contiguous() and raw.address(out) % ALIGNMENT == 0
     dense = out if direct else native.empty((*out.shape[:-1], width), out.dtype)
-    batches, one = prod(out.shape[:-2]), chosen(a, b)
+    batches, family = prod(out.shape[:-2]), _FAMILIES[a.dtype.name]
+    one = fastest(family, m, n, k, batches, a.itemsize, device.current().sm_count)
     numbers = (batches, m, n, k, left.lead, right.lead, left.step, right.step)
     repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
-        NARROW.of(_expression(_FAMILIES[a.dtype.name], one)),
+        NARROW.of(_expression(family, one)),
         (-(-m // one.rows) * -(-n // one.columns), batches, 1),
         (1, 1, 1),
         span(left.array)[0],
@@ -46,13 +86,6 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     )
     if not direct:
         copying.copy_to(native.view(dense, out.shape, dense.strides, dense.offset), out)
-
-
-def chosen(a: GPUArray, b: GPUArray) -> Tile:
-    """The tile that product() takes for these operands. Copies and launches nothing."""
-    *batch, m, k = a.shape
-    family = _FAMILIES[a.dtype.name]
-    return fastest(family, m, b.shape[-1], k, prod(batch), a.itemsize, device.current().sm_count)
 
 
 def _expression(family: str, one: Tile) -> str:

@@ -1,0 +1,157 @@
+"""choose(): which kernel makes a product, and why. It follows from the problem and from what can be compiled.
+
+A kernel is a module with the functions of Kernel, beside its source. A new one is listed here, once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pygpukit.core.backend import is_sim
+from pygpukit.core.choices import by_device
+from pygpukit.core.errors import GPUError
+from pygpukit.kernels import lost
+from pygpukit.ops import host as host_memory
+from pygpukit.ops.matmul import host
+from pygpukit.ops.matmul.cuda_cores import gemv, real, strided
+from pygpukit.ops.matmul.epilogue import fused
+from pygpukit.ops.matmul.mma import fallback, unaligned
+from pygpukit.ops.matmul.problem import Problem
+from pygpukit.ops.matmul.sm90 import cluster, pingpong
+from pygpukit.ops.matmul.tile import fp8, fp8_weight, half, int8_tf32
+from pygpukit.ops.matmul.tile import gemv as tile_gemv
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.ops.matmul.epilogue.epilogue import After
+
+__all__ = ["MatmulPlan"]
+
+
+class Kernel(Protocol):
+    """What makes products, as a module. Those of tensor cores have also BACKEND, time_us(p), tiling(p), reason(p)."""
+
+    def refusal(self, p: Problem) -> str:
+        """Why it does not make a product, "" where it takes it."""
+
+    def finishes(self, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+        """Whether run() does what comes after the sums in its launch."""
+
+    def run(self, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+        """out = after(a @ b). after: where finishes() says so."""
+
+
+# Kernels of one group give a row the same bits, so that the fastest is taken; the first group that has one is.
+_TENSOR_CORES: tuple[tuple[Any, ...], ...] = (
+    (unaligned, tile_gemv, half, int8_tf32, fp8, fp8_weight, cluster, pingpong),
+    (fallback,),
+)
+_SM90 = (cluster, pingpong)
+_CUDA_CORES: tuple[Kernel, ...] = (host, gemv, real, strided)  # the first that takes a product
+_VARIABLE = "PYGPUKIT_MATMUL"
+_CALLED = {
+    "half": "products of half precision",
+    "int8": "products of int8",
+    "tf32": "products in tf32",
+    "fp8": "products of fp8",
+    "decoded": "products with weights of fp8",
+}
+
+
+@dataclass(frozen=True)
+class MatmulPlan:
+    """How a product is computed.
+
+    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "mma" (tensor cores, where
+    there are no tile kernels), "plain" (CUDA cores; for float64 on SM 9.0 tensor cores), "numpy" (the simulated
+    device), and of products that need not be invariant "cublaslt". It decides the result's bits. reason: why, in one
+    sentence. tile: what one block makes, or a pair of blocks of "hopper"; it decides speed alone.
+    """
+
+    backend: str
+    reason: str
+    tile: Any = None
+    kernel: Any = field(default=None, repr=False, compare=False)
+    problem: Problem | None = field(default=None, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
+
+    def run(self, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+        """out = after(a @ b), of the arrays that the plan was made for."""
+        assert self.problem is not None
+        if after is None:
+            self.kernel.run(self.problem, a, b, out)
+        else:
+            fused.run(self.kernel, self.problem, a, b, out, after)
+
+
+def choose(p: Problem) -> MatmulPlan:
+    """The plan of a product."""
+    plan = _invariant(p, host_memory.computes())
+    if p.invariant or host_memory.computes() or 0 in p.extents:
+        return plan
+    from pygpukit.ops.matmul.cublaslt import launch as cublaslt
+
+    if why := cublaslt.refusal(p, plan.backend):
+        return replace(plan, reason=f"{plan.reason}; {why}")
+    return MatmulPlan(cublaslt.BACKEND, cublaslt.reason(p), None, cublaslt, p)
+
+
+def by_name(what: str, named: Any, p: Problem) -> MatmulPlan | None:
+    """The plan of the kernels for SM 9.0 where they are asked for, by backend= or by PYGPUKIT_MATMUL, and take the
+    product. None where they are not asked for, or by the environment alone and do not take it, or it is empty. Raises
+    ValueError for another name, GPUError where the product is not taken."""
+    if named not in (None, cluster.BACKEND):
+        raise ValueError(f"{what}: backend={named!r}; it is {cluster.BACKEND!r}, or None for the plan's choice")
+    if (named is None and (_of_environment() is None or is_sim())) or 0 in p.extents:
+        return None
+    if why := cluster.unsupported(p):
+        if named is None:
+            return None
+        raise GPUError(f"{what}: backend={named!r}: {why}; leave backend out for the plan's choice")
+    by = f"backend={named!r}" if named else f"{_VARIABLE}={cluster.BACKEND}"
+    return replace(_fastest(_SM90, p, "unsupported"), reason=f"{cluster.does(p)}, as {by} asks")
+
+
+@by_device
+def _invariant(p: Problem, by_host: bool) -> MatmulPlan:
+    """by_host: NumPy computes."""
+    if is_sim():
+        return _on_cuda_cores(p, "the simulated device computes with NumPy", "numpy")
+    if why := f"on CUDA cores: {p.scales}" if p.scales else p.uncounted:
+        return _on_cuda_cores(p, why)
+    for kernels in _TENSOR_CORES:
+        taking = [one for one in kernels if not one.refusal(p)]
+        if taking:
+            plan = _fastest(taking, p)
+            if plan.kernel is fallback:
+                lost.tell(fallback.COST, half.missing())
+            return plan
+    missing = half.missing()
+    lost.tell(f"{_CALLED[p.family or '']} run without tensor cores, many times slower and with other bits", missing)
+    return _on_cuda_cores(p, missing)
+
+
+def _fastest(kernels: Iterable[Any], p: Problem, unless: str = "refusal") -> MatmulPlan:
+    """By the kernel whose time is shortest; of equals the first one."""
+    kernel = min((one for one in kernels if not getattr(one, unless)(p)), key=lambda one: one.time_us(p))
+    return MatmulPlan(kernel.BACKEND, kernel.reason(p), kernel.tiling(p), kernel, p)
+
+
+def _on_cuda_cores(p: Problem, reason: str, backend: str = "plain") -> MatmulPlan:
+    kernel = next(one for one in _CUDA_CORES if not one.refusal(p))
+    return MatmulPlan(backend, reason, None, kernel, p)
+
+
+@cache
+def _of_environment() -> str | None:
+    """What PYGPUKIT_MATMUL names, None for nothing. Read once. Raises ValueError for another name."""
+    found = os.environ.get(_VARIABLE) or None
+    if found not in (None, cluster.BACKEND):
+        raise ValueError(f"{_VARIABLE}={found}; it is {cluster.BACKEND}, or unset for the plan's choice")
+    return found
