@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("backend_name")
 GROUPS = {f"m{kind.m}n{kind.n}k{kind.k} {BITS[kind.a]} bits": None for kind in KINDS}
 
 
-def kernel(name: str, instruction: str, call: str, tags: tuple[str, ...], counts: tuple[int, ...]) -> str:
+def kernel(name: str, instruction: str, tags: tuple[str, ...], counts: tuple[int, ...]) -> str:
     """A kernel that runs the instruction once; registers of lanes lie one after another. tags: types of d, a, b, c."""
     types = [REGISTERS.get(tag, "unsigned") for tag in tags]
     slots, at = [], 0
@@ -35,11 +35,7 @@ def kernel(name: str, instruction: str, call: str, tags: tuple[str, ...], counts
     return f"""
 extern "C" __global__ void {name}({parameters}, {types[0]} *ds) {{
 {arrays}{loads}
-#ifdef PYGPUKIT_SIM
-  {call};
-#else
   asm volatile("{instruction} {", ".join(slots)};" : {outs} : {ins});
-#endif
   for (int i = 0; i < {counts[0]}; ++i) ds[threadIdx.x * {counts[0]} + i] = d[i];
 }}"""
 
@@ -59,24 +55,15 @@ def instruction_of(kind: Kind) -> str:
     )
 
 
-def call_of(kind: Kind) -> str:
-    op = {"": 0, ".satfinite": 1, ".xor.popc": 2, ".and.popc": 3}[kind.op]
-    tags = ", ".join(f"pk_sim_mma_{tag}" for tag in (kind.d, kind.a, kind.b, kind.c))
-    return f'pk_sim_mma<{kind.m}, {kind.n}, {kind.k}, {tags}, 0, 1, {op}>(d, a, b, c, "", 0)'
-
-
 def source_of(kind: Kind, name: str) -> str:
-    return kernel(name, instruction_of(kind), call_of(kind), (kind.d, kind.a, kind.b, kind.c), counts_of(kind))
-
-
-HEAD = "#ifdef PYGPUKIT_SIM\n#include <pk_sim_mma.h>\n#endif\n"
+    return kernel(name, instruction_of(kind), (kind.d, kind.a, kind.b, kind.c), counts_of(kind))
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_products(group: str, backend_name: str) -> None:
     rng = np.random.default_rng()
     kinds = [kind for kind in KINDS if f"m{kind.m}n{kind.n}k{kind.k} {BITS[kind.a]} bits" == group]
-    source = HEAD + "".join(source_of(kind, f"k{i}") for i, kind in enumerate(kinds))
+    source = "".join(source_of(kind, f"k{i}") for i, kind in enumerate(kinds))
     for i, kind in enumerate(kinds):
         a, b, c = kind.operands(rng)
         left, right, around = kind.rules()
@@ -102,10 +89,8 @@ def test_four_products_of_halves(d: str, c: str, left: str, right: str, backend_
     a, b = operand(rng, "f16", 32, 4).reshape(4, 8, 4), operand(rng, "f16", 16, 8).reshape(4, 4, 8)
     before = operand(rng, c, 32, 8).reshape(4, 8, 8)
     instruction = f"mma.sync.aligned.m8n8k4.{left}.{right}.{d}.f16.f16.{c}"
-    tags = ", ".join(f"pk_sim_mma_{tag}" for tag in (d, "f16", "f16", c))
-    call = f'pk_sim_mma<8, 8, 4, {tags}, {int(left == "col")}, {int(right == "col")}, 0>(d, a, b, c, "", 0)'
     counts = (8 if d == "f32" else 4, 2, 2, 8 if c == "f32" else 4)
-    source = HEAD + kernel("k", instruction, call, (d, "f16", "f16", c), counts)
+    source = kernel("k", instruction, (d, "f16", "f16", c), counts)
 
     def of_lanes(kind: str, matrices: np.ndarray, count: int, place: object) -> np.ndarray:
         values = np.array([[matrices[quarter(lane)][place(lane, i)] for i in range(count)] for lane in range(32)])
@@ -133,9 +118,6 @@ def test_four_products_of_halves(d: str, c: str, left: str, right: str, backend_
 
 
 MATRICES = """
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 extern "C" __global__ void k(const unsigned short *in, unsigned *held, unsigned short *out) {
   __shared__ __align__(16) unsigned short rows[COUNT * 8][24];
   __shared__ __align__(16) unsigned short back[COUNT * 8][24];
@@ -145,19 +127,11 @@ extern "C" __global__ void k(const unsigned short *in, unsigned *held, unsigned 
   __syncthreads();
   unsigned r[COUNT];
   void *row = rows[lane % (COUNT * 8)], *to = back[lane % (COUNT * 8)];
-#ifdef PYGPUKIT_SIM
-  pk_sim_ldmatrix<COUNT, LOADS>(r, row, "", 0);
-#else
   unsigned at = (unsigned)__cvta_generic_to_shared(row);
   asm volatile("ldmatrix.sync.aligned.m8n8" LOAD ".shared.b16 " SLOTS ", [%" NEXT "];" : OUTS : "r"(at) : "memory");
-#endif
   for (int i = 0; i < COUNT; ++i) held[lane * COUNT + i] = r[i];
-#ifdef PYGPUKIT_SIM
-  pk_sim_stmatrix<COUNT, STORES>(to, r, "", 0);
-#else
   at = (unsigned)__cvta_generic_to_shared(to);
   asm volatile("stmatrix.sync.aligned.m8n8" STORE ".shared.b16 [%0], " BEHIND ";" : : "r"(at), INS : "memory");
-#endif
   __syncthreads();
   for (int i = lane; i < COUNT * 8 * 24; i += 32) out[i] = back[i / 24][i % 24];
 }
@@ -171,7 +145,7 @@ def test_matrices_to_registers_and_back(count: int, loads: bool, stores: bool) -
     matrices = np.random.default_rng().integers(0, 1 << 16, (count, 8, 8)).astype("uint16")
     slots = [f"%{i}" for i in range(count)]
     defines = {
-        "COUNT": count, "LOADS": int(loads), "STORES": int(stores),
+        "COUNT": count,
         "LOAD": f'".x{count}{".trans" * loads}"', "STORE": f'".x{count}{".trans" * stores}"', "NEXT": f'"{count}"',
         "SLOTS": f'"{{{", ".join(slots)}}}"', "BEHIND": f'"{{{", ".join(f"%{i + 1}" for i in range(count))}}}"',
         "OUTS": ", ".join(f'"=r"(r[{i}])' for i in range(count)),
@@ -192,16 +166,9 @@ def test_matrices_to_registers_and_back(count: int, loads: bool, stores: bool) -
 
 def test_a_matrix_transposed_in_registers() -> None:
     source = """
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 extern "C" __global__ void k(const unsigned *in, unsigned *out) {
   unsigned to;
-#ifdef PYGPUKIT_SIM
-  to = pk_sim_movmatrix(in[threadIdx.x], "", 0);
-#else
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(to) : "r"(in[threadIdx.x]));
-#endif
   out[threadIdx.x] = to;
 }"""
     matrix = np.random.default_rng().integers(0, 1 << 16, (8, 8)).astype("uint16")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 # The families of instructions say themselves what they write.
-from pygpukit.jit.ptx import atomics, compare, control, convert, floats, memory, move, warp  # noqa: F401
+from pygpukit.jit.ptx import atomics, barriers, compare, control, convert, copies, floats, matrix, memory, move, warp  # noqa: F401
 from pygpukit.jit.ptx.block import Block
 from pygpukit.jit.ptx.fault import PtxFault
 from pygpukit.jit.ptx.operation import WRITERS, Operation
@@ -35,7 +35,7 @@ def translate(
         pieces += [source[done : statement.start], " ".join(block.lines), back(statement.start, statement.end)]
         done = statement.end
     pieces.append(source[done:])
-    order = ("pk_sim_ptx.h", *(f"pk_sim_ptx_{name}.h" for name in sorted(headers)))
+    order = ("pk_sim_ptx.h", *("pk_sim_mma.h" if name == "mma" else f"pk_sim_ptx_{name}.h" for name in sorted(headers)))
     return "".join(pieces), order if done else ()
 
 
