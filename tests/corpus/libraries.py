@@ -138,3 +138,80 @@ def _pairs(rng: Rng) -> Values:
 
 
 CASES += [Case("later_names", 2, 128, _pairs, lambda a, b, **_: {"out": a + 2 * b})]
+
+
+def _labels(rng: Rng) -> Values:
+    n = 203
+    return {
+        "labels": integers(rng, 0, 5, n), "values": integers(rng, -1000, 1000, n),
+        "sums": integers(rng, -10, 10, 5), "n": n,
+    }  # fmt: skip
+
+
+CASES += [
+    Case(
+        "labeled_sums", 4, 64, _labels,
+        lambda labels, values, sums, **_: {"sums": sums + np.bincount(labels, values, 5).astype("int32")},
+    )
+]  # fmt: skip
+
+
+def _polynomial(rng: Rng) -> Values:
+    n, degree = 131, 4
+    return {
+        "coefficients": integers(rng, -5, 6, degree + 1, 2).astype("float32"),
+        "z": integers(rng, -6, 7, n, 2).astype("float32"),
+        "out": blank((n, 4), "float32"), "degree": degree, "n": n,
+    }  # fmt: skip
+
+
+def _polynomial_reference(coefficients, z, **_):
+    coefficients, z = (one.astype("float64").view("complex128")[:, 0] for one in (coefficients, z))
+    value, slope = np.polyval(coefficients, z), np.polyval(np.polyder(coefficients), z)
+    return {"out": np.stack([value.real, value.imag, slope.real, slope.imag], 1)}
+
+
+CASES += [Case("horner_complex", 3, 64, _polynomial, _polynomial_reference)]
+
+
+def _words(rng: Rng) -> Values:
+    n = 203
+    words = rng.integers(0, 1 << 32, n, dtype="uint64").astype("uint32") >> rng.integers(0, 32, n).astype("uint32")
+    words[:2] = 0, 0xFFFFFFFF
+    return {"words": words, "out": blank((n, 4), "uint32"), "n": n}
+
+
+def _word(x: int) -> list[int]:
+    count = bin(x).count("1")
+    turn = count % 32
+    low = (x & -x).bit_length() - 1 if x else 32
+    return [count, x.bit_length(), low, (x << turn | x >> (32 - turn)) & 0xFFFFFFFF]
+
+
+CASES += [Case("bit_runs", 2, 128, _words, lambda words, **_: {"out": [_word(int(x)) for x in words]})]
+
+
+def _points(rng: Rng) -> Values:
+    n, points_n = 67, 77
+    queries, points = (integers(rng, -1000, 1000, count, 2).astype("float32") for count in (n, points_n))
+    return {"queries": queries, "points": points, "nearest": blank(n, "int32"), "points_n": points_n, "n": n}
+
+
+CASES += [
+    Case(
+        "nearest_point", 3, 32, _points,
+        lambda queries, points, **_: {"nearest": ((queries[:, None] - points) ** 2).sum(2).argmin(1)},
+    )
+]  # fmt: skip
+
+
+def _rounds(rng: Rng) -> Values:
+    return {"in_": integers(rng, -1000, 1000, 3, 48), "out": blank((3, 48), "int32"), "rounds": 4}
+
+
+CASES += [
+    Case(
+        "barrier_rounds", 3, 48, _rounds,
+        lambda in_, rounds, **_: {"out": in_ * sum(2 ** (k + 1) - 1 for k in range(rounds))},
+    )
+]  # fmt: skip

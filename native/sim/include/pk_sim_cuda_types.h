@@ -315,8 +315,10 @@ template <class A, class B>
 struct pair {
   typedef A first_type;
   typedef B second_type;
-  A first;
-  B second;
+  A first{};
+  B second{};
+  constexpr pair() = default;
+  constexpr pair(const A &a, const B &b) : first(a), second(b) {}
   constexpr bool operator==(const pair &other) const { return first == other.first && second == other.second; }
   constexpr bool operator!=(const pair &other) const { return !(*this == other); }
   constexpr bool operator<(const pair &other) const {
