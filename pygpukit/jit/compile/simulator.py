@@ -187,7 +187,7 @@ def _with_ptx(
     _, own = _translate(options)
     places = [Path(option.removeprefix("-I")) for option in own if option.startswith("-I") and option != "-I"]
     places += [Path(own[at + 1]) for at, option in enumerate(own) if option == "-I"]
-    return with_ptx(source, name, options, macros, [Path.cwd(), *places], read)
+    return with_ptx(source, name, options, macros, [Path.cwd(), *places], preprocess, read)
 
 
 def preprocess(

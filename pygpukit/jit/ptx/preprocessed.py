@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pygpukit.jit.compile import sim_headers
@@ -13,18 +13,25 @@ from pygpukit.jit.source.lines import directive
 _MARKER = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)"[ \d]*$', re.MULTILINE)
 
 
+# Of a file, with options, macros and a list for the files that were read: the simulator's compiler.
+Preprocess = Callable[[Path, Sequence[str], Mapping[str, str], "list[str] | None"], "str | None"]
+
+
 def preprocessed(
-    source: str, name: str, options: Sequence[str], defines: Mapping[str, str], read: list[str] | None
+    source: str,
+    name: str,
+    options: Sequence[str],
+    defines: Mapping[str, str],
+    preprocess: Preprocess,
+    read: list[str] | None,
 ) -> str | None:
     """The source without macros, its own headers in their place, the simulator's still included; None where the
     preprocessor finds a fault, of which the compiler speaks later. Files that were read are appended to `read`."""
-    from pygpukit.jit.compile import simulator
-
     with tempfile.TemporaryDirectory(prefix="pygpukit-ptx-") as folder:
         text = Path(folder) / "kernel.cpp"
         text.write_text(directive(1, name) + source, encoding="utf-8")
         files: list[str] | None = None if read is None else []
-        out = simulator.preprocess(text, options, defines, files)
+        out = preprocess(text, options, defines, files)
         if read is not None:
             read += [file for file in files or () if Path(file) != text]
     return None if out is None else _with_own_headers(out)

@@ -16,6 +16,7 @@ from pygpukit.jit.compile import headers as header_sets
 from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.sim_source import MACROS, back_to, blank, without_empty_asm
+from pygpukit.jit.ptx.preprocessed import Preprocess, preprocessed
 from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines
 
@@ -40,6 +41,7 @@ def with_ptx(
     options: Sequence[str],
     defines: Mapping[str, str],
     folders: Sequence[Path],
+    preprocess: Preprocess,
     read: list[str] | None = None,
 ) -> Source:
     """The source with its asm statements as C++, each in its place (pygpukit.jit.ptx.translate).
@@ -60,9 +62,7 @@ def with_ptx(
             return _translated(plain, name, macros)
         except MacroFound:  # its strings or operands
             pass
-    from pygpukit.jit.ptx.preprocessed import preprocessed
-
-    text = preprocessed(source, name, options, defines, read)
+    text = preprocessed(source, name, options, defines, preprocess, read)
     return Source(plain) if text is None else _translated(without_empty_asm(text), name, macros, expanded=True)
 
 
