@@ -61,6 +61,7 @@ _HOMES = {
     "pygpukit.jupyter": "load_ipython_extension unload_ipython_extension",
     "pygpukit.memory.collect": "gc",
     "pygpukit.ops.audio.shown": "Audio",
+    "pygpukit.textures": "Surface Texture",
 }
 # `jit` and `array` can be called, too: the sub-package and the function share the name.
 _SUBMODULES = (

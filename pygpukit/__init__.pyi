@@ -386,6 +386,8 @@ from pygpukit.ops.statistics.quantiles import nanpercentile as nanpercentile
 from pygpukit.ops.statistics.quantiles import nanquantile as nanquantile
 from pygpukit.ops.statistics.quantiles import percentile as percentile
 from pygpukit.ops.statistics.quantiles import quantile as quantile
+from pygpukit.textures import Surface as Surface
+from pygpukit.textures import Texture as Texture
 
 __all__: list[str]
 _HOME_OF: dict[str, str]

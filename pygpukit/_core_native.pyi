@@ -1,7 +1,7 @@
 """Stub of `pygpukit._core.native`, the C++ submodule (there is no file of this name at run time)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from pygpukit._core import Space
 from pygpukit.array.array import GPUArray
@@ -250,6 +250,48 @@ def forget_prepared() -> None:
     """Forget all prepared calls."""
 
 # ---- graphs ----
+class DeviceArray:
+    """Memory in the device's own layout, for textures and surfaces; the pool counts it for its owner.
+
+    Numbers are those of native/include/pygpukit/driver.h. Raises OutOfMemoryError, DriverError."""
+
+    nbytes: int
+    def __init__(
+        self, extents: tuple[int, int, int], format: int, channels: int, flags: int, levels: int, name: str
+    ) -> None: ...
+    def copy(self, array: ArrayBase, level: int, into: bool) -> None:
+        """All of a level from a dense array of as many bytes, or to it, on the current stream."""
+
+class TextureReading:
+    """How a texture reads: pk_texture in driver.h."""
+
+    def __init__(
+        self,
+        flags: int,
+        filter: int,
+        mipmap_filter: int,
+        address_modes: tuple[int, int, int],
+        levels: tuple[float, ...],
+        border: tuple[float, ...],
+    ) -> None: ...
+
+class DeviceObject:
+    """A texture or surface as kernels take it: kept alive until what was launched with it is done."""
+
+    handle: int
+    """0 once it was closed."""
+    device: int
+    @overload
+    def __init__(self, array: DeviceArray, reading: TextureReading) -> None: ...
+    @overload
+    def __init__(
+        self, array: ArrayBase, format: int, channels: int, extents: tuple[int, int, int], reading: TextureReading
+    ) -> None: ...
+    @overload
+    def __init__(self, array: DeviceArray, level: int) -> None: ...
+    def close(self) -> None:
+        """Destroy it once the work that was launched with it is done. Raises GPUError while a graph holds it."""
+
 class Graph:
     """Work captured from a stream."""
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bindings/errors.h"
+#include "bindings/textures.h"
 
 namespace pk {
 
@@ -195,6 +196,31 @@ static bool write_struct(const std::string &kernel, const Param &param, PyObject
                 "a struct parameter takes " + std::to_string(param.bytes) + " bytes, got " + std::to_string(got));
 }
 
+// Textures and surfaces, and where nothing else is declared their numbers, which other libraries may have made.
+static bool write_object(const std::string &kernel, const Param &param, PyObject *value, uint64_t stream, Pins *pins,
+                         unsigned char *slot) {
+  const char *wanted = param.kind == ParamKind::kSurface ? "surface" : "texture";
+  DeviceObject *object = device_object(value);
+  if (object == nullptr) {
+    if (PyIndex_Check(value) && !is_array(value)) return write_integer(kernel, param, value, slot);
+    return refuse(kernel, param,
+                  std::string("expected a ") + wanted + ", got " + described(value) + "; make one: gp." +
+                      (param.kind == ParamKind::kSurface ? "Surface" : "Texture") + "(array)");
+  }
+  if (param.kind != ParamKind::kScalar && object->surface != (param.kind == ParamKind::kSurface))
+    return refuse(kernel, param, std::string("expected a ") + wanted + ", got a " + object->what());
+  if (object->handle == 0) return refuse(kernel, param, std::string("the ") + object->what() + " was closed");
+  if (object->device != t_state.device) {
+    raise_named("DeviceMismatchError", kernel + "(): parameter '" + param.name + "' is on device " +
+                                           std::to_string(object->device) + ", the launch is on device " +
+                                           std::to_string(t_state.device));
+    return false;
+  }
+  if (!use_object(object, stream, pins)) return false;
+  std::memcpy(slot, &object->handle, sizeof object->handle);
+  return true;
+}
+
 bool write_argument(const std::string &kernel, const Param &param, PyObject *value, uint64_t stream, Pins *pins,
                     unsigned char *slot) {
   switch (param.kind) {
@@ -202,11 +228,16 @@ bool write_argument(const std::string &kernel, const Param &param, PyObject *val
       return write_pointer(kernel, param, value, stream, pins, slot);
     case ParamKind::kStruct:
       return write_struct(kernel, param, value, slot);
+    case ParamKind::kTexture:
+    case ParamKind::kSurface:
+      return write_object(kernel, param, value, stream, pins, slot);
     case ParamKind::kScalar:
       break;
   }
   if (is_array(value))
     return refuse(kernel, param, std::string("expected a ") + type_name(param.dtype) + " value, got an array");
+  if (param.dtype == PK_UINT64 && !PyLong_Check(value) && device_object(value) != nullptr)
+    return write_object(kernel, param, value, stream, pins, slot);
   if (param.dtype <= PK_UINT64) return write_integer(kernel, param, value, slot);
   if (param.dtype <= PK_FLOAT64) return write_float(kernel, param, value, slot);
   return write_complex(kernel, param, value, slot);

@@ -9,7 +9,7 @@
 
 namespace pk {
 
-enum class ParamKind : uint8_t { kPointer, kScalar, kStruct };
+enum class ParamKind : uint8_t { kPointer, kScalar, kStruct, kTexture, kSurface };
 
 struct Param {
   std::string name;

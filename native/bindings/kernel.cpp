@@ -22,6 +22,7 @@
 #include "bindings/recorder.h"
 #include "bindings/resident.h"
 #include "bindings/stream.h"
+#include "bindings/textures.h"
 #include "launch/kernel_command.h"
 #include "launch/launch.h"
 #include "launch/ticket.h"
@@ -63,6 +64,9 @@ class LaunchStep : public Step {
       values_.push_back(py::reinterpret_borrow<py::object>(arguments[i]));
     launch_.params = pointers_.data();
   }
+  ~LaunchStep() override {
+    for (const auto &[object, owner] : objects_) hold(object, -1);
+  }
   // Writes all arguments and keeps the arrays among them. False with KernelArgumentError set.
   bool write(uint64_t stream) {
     Pins pins;
@@ -73,7 +77,7 @@ class LaunchStep : public Step {
         return false;
     }
     for (const py::object &value : values_)
-      if (is_array(value.ptr()) && !keep(value.ptr(), stream)) return false;
+      if (!keep_value(value, stream)) return false;
     return true;
   }
   bool is_launch() const override { return true; }
@@ -94,16 +98,30 @@ class LaunchStep : public Step {
       alignas(16) unsigned char slot[kMaxArgumentBytes];
       Pins pins;
       if (!write_argument(plan_.name, param, value, stream, &pins, slot)) return -1;
-      if (is_array(value) && !keep(value, stream)) return -1;
+      if (!keep_value(py::reinterpret_borrow<py::object>(value), stream)) return -1;
       std::copy_n(slot, param.bytes, buffer_.data() + param.offset);
       const py::object before = std::exchange(values_[i], py::reinterpret_borrow<py::object>(value));
       if (is_array(before.ptr())) let_go(before.ptr());
-      return 1;
+      return 1;  // a texture stays part of the graph: what was launched may still use it
     }
     return 0;
   }
 
  private:
+  static void hold(DeviceObject *object, int more) {
+    object->uses.hold(more);
+    if (object->memory) object->memory->uses.hold(more);
+  }
+  bool keep_value(const py::object &value, uint64_t stream) {
+    if (is_array(value.ptr())) return keep(value.ptr(), stream);
+    if (DeviceObject *object = device_object(value.ptr())) {
+      hold(object, 1);
+      objects_.emplace_back(object, value);
+      return !is_array(object->view.ptr()) || keep(object->view.ptr(), stream);
+    }
+    return true;
+  }
+
   py::object bound_;
   const KernelPlan &plan_;
   pk_launch launch_;
@@ -111,6 +129,7 @@ class LaunchStep : public Step {
   std::vector<unsigned char> buffer_;  // malloc aligns it as arguments need
   std::vector<void *> pointers_;
   std::vector<py::object> values_;
+  std::vector<std::pair<DeviceObject *, py::object>> objects_;  // and what keeps them
 };
 
 static PyObject *capture_launch(BoundObject *bound, PyObject *const *arguments, uint64_t stream) {

@@ -44,6 +44,10 @@ bool read_params(PyObject *specs, KernelPlan *plan) {
       ok = dtype >= -1 && dtype < PK_DTYPE_COUNT;
     } else if (text == "struct") {
       param.kind = ParamKind::kStruct;
+    } else if (text == "texture" || text == "surface") {
+      param.kind = text == "texture" ? ParamKind::kTexture : ParamKind::kSurface;
+      param.bytes = 8;
+      ok = dtype == PK_UINT64;
     } else {
       ok = text == "scalar" && dtype >= 0 && dtype <= PK_COMPLEX128;
       param.bytes = static_cast<uint32_t>(pk_dtype_bytes(dtype));

@@ -16,6 +16,7 @@
 #include "bindings/resident.h"
 #include "bindings/session.h"
 #include "bindings/stream.h"
+#include "bindings/textures.h"
 #include "bindings/ticket.h"
 #include "bindings/transfers.h"
 #include "launch/ordered.h"
@@ -45,6 +46,7 @@ PYBIND11_MODULE(native, m) {
   pk::bind_sessions(m);
   pk::bind_tickets(m);
   pk::bind_residents(m);
+  pk::bind_textures(m);
   if (!pk::init_array(m.ptr()) || !pk::init_kernel(m.ptr()) || !pk::init_dense(m.ptr()) || !pk::init_prepared(m.ptr()))
     throw py::error_already_set();
   m.add_object("launch_loop_ns", py::reinterpret_steal<py::object>(PyCFunction_New(&loop_method, nullptr)));

@@ -11,6 +11,7 @@
 #include "bindings/function.h"
 #include "bindings/gil.h"
 #include "bindings/graph.h"
+#include "bindings/late.h"
 #include "bindings/recorder.h"
 #include "bindings/wait.h"
 #include "launch/busy.h"
@@ -286,6 +287,7 @@ static void synchronize() {
   for (const auto &stream : streams) note_waited(stream->handle, begin_ns);
   let_go_of_passed();
   unload_dropped();
+  collect_late(true);
 }
 
 static py::list busy_streams() {

@@ -105,6 +105,63 @@ struct alignas(8) DevResource {
 };
 static_assert(sizeof(DevResource) == 144 && offsetof(DevResource, sm_count) == 96);
 
+// ---- arrays, textures and surfaces ----
+struct ArrayDescriptor {  // CUDA_ARRAY3D_DESCRIPTOR
+  size_t width, height, depth;
+  uint32_t format, channels, flags;
+};
+static_assert(sizeof(ArrayDescriptor) == 40);
+
+constexpr uint32_t kMemoryDevice = 2;
+constexpr uint32_t kMemoryArray = 3;
+
+struct CopySide {
+  size_t x_bytes, y, z, level;
+  uint32_t memory_type;
+  void *host;
+  Address device;
+  Handle array;
+  void *reserved;
+  size_t pitch, height;
+};
+struct Copy3D {  // CUDA_MEMCPY3D
+  CopySide source, target;
+  size_t width_bytes, height, depth;
+};
+static_assert(sizeof(CopySide) == 88 && sizeof(Copy3D) == 200);
+
+struct ResourceDescriptor {  // CUDA_RESOURCE_DESC
+  uint32_t type;
+  union {
+    Handle array;
+    struct {
+      Address address;
+      uint32_t format, channels;
+      size_t bytes;
+    } linear;
+    struct {
+      Address address;
+      uint32_t format, channels;
+      size_t width, height, pitch_bytes;
+    } pitched;
+    int32_t reserved[32];
+  };
+  uint32_t flags;
+};
+static_assert(sizeof(ResourceDescriptor) == 144 && offsetof(ResourceDescriptor, flags) == 136);
+
+struct TextureDescriptor {  // CUDA_TEXTURE_DESC
+  uint32_t address_modes[3];
+  uint32_t filter;
+  uint32_t flags;
+  uint32_t max_anisotropy;
+  uint32_t mipmap_filter;
+  float level_bias, least_level, most_level;
+  float border[4];
+  int32_t reserved[12];
+};
+static_assert(sizeof(TextureDescriptor) == 104);
+
 // ---- flags and attribute numbers ----
 constexpr uint32_t kStreamNonBlocking = 1;
 constexpr int32_t kCaptureRelaxed = 2;  // forbids this process nothing: modules load and memory is mapped meanwhile
@@ -228,7 +285,18 @@ enum FunctionAttribute : int32_t {
   X(cuGreenCtxCreate, 12040, optional, (Handle *green, Handle description, int32_t device, uint32_t flags))          \
   X(cuGreenCtxDestroy, 12040, optional, (Handle green))                                                              \
   X(cuGreenCtxGetDevResource, 12040, optional, (Handle green, DevResource *resource, uint32_t type))                 \
-  X(cuGreenCtxStreamCreate, 12050, optional, (Handle *stream, Handle green, uint32_t flags, int32_t priority))
+  X(cuGreenCtxStreamCreate, 12050, optional, (Handle *stream, Handle green, uint32_t flags, int32_t priority))       \
+  X(cuArray3DCreate, 3020, required, (Handle *array, const ArrayDescriptor *shape))                                  \
+  X(cuArrayDestroy, 2000, required, (Handle array))                                                                  \
+  X(cuMipmappedArrayCreate, 5000, required, (Handle *array, const ArrayDescriptor *shape, uint32_t levels))          \
+  X(cuMipmappedArrayDestroy, 5000, required, (Handle array))                                                         \
+  X(cuMipmappedArrayGetLevel, 5000, required, (Handle *array, Handle mipmapped, uint32_t level))                     \
+  X(cuMemcpy3DAsync, 3020, required, (const Copy3D *copy, Handle stream))                                            \
+  X(cuTexObjectCreate, 5000, required, (uint64_t *object, const ResourceDescriptor *resource,                        \
+    const TextureDescriptor *how, const void *view))                                                                 \
+  X(cuTexObjectDestroy, 5000, required, (uint64_t object))                                                           \
+  X(cuSurfObjectCreate, 5000, required, (uint64_t *object, const ResourceDescriptor *resource))                      \
+  X(cuSurfObjectDestroy, 5000, required, (uint64_t object))
 // clang-format on
 
 struct Api {

@@ -61,6 +61,14 @@ static const pk_driver kTable = {
     .sm_partition_destroy = sm_partition_destroy,
     .sm_stream_create = sm_stream_create,
     .ptx_assemble = ptx_assemble,
+    .array_create = array_create,
+    .array_destroy = array_destroy,
+    .array_level = array_level,
+    .array_copy = array_copy,
+    .texture_create = texture_create,
+    .texture_destroy = texture_destroy,
+    .surface_create = surface_create,
+    .surface_destroy = surface_destroy,
 };
 
 }  // namespace pk::cuda

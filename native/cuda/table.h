@@ -73,4 +73,14 @@ pk_status sm_partition_create(const uint32_t *groups, uint32_t count, int32_t *s
 pk_status sm_partition_destroy(uint64_t partition);
 pk_status sm_stream_create(uint64_t partition, int32_t priority, uint64_t *stream);
 
+// arrays.cpp
+pk_status array_create(const pk_array *shape, uint64_t *array);
+pk_status array_destroy(uint64_t array, uint32_t levels);
+pk_status array_level(uint64_t mipmapped, uint32_t level, uint64_t *array);
+pk_status array_copy(const pk_array_copy *copy, uint64_t stream);
+pk_status texture_create(const pk_texture *texture, uint64_t *object);
+pk_status texture_destroy(uint64_t object);
+pk_status surface_create(uint64_t array, uint64_t *object);
+pk_status surface_destroy(uint64_t object);
+
 }  // namespace pk::cuda

@@ -102,8 +102,12 @@ const pk_driver *order_driver(const pk_driver *raw) {
   PK_ORDERED(launch_host, 0);
   PK_ORDERED(capture_begin, 0);
   PK_ORDERED(graph_launch, 1);
+  PK_ORDERED(array_copy, 1);
   PK_FINAL(device_wait);
   PK_FINAL(graph_destroy);
+  PK_FINAL(array_destroy);
+  PK_FINAL(texture_destroy);
+  PK_FINAL(surface_destroy);
   g_table.launch = launch;
   g_table.stream_query = stream_query;
   g_table.stream_destroy = stream_destroy;

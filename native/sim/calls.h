@@ -56,5 +56,13 @@ pk_status SmPartitionDestroy(uint64_t partition);
 pk_status SmStreamCreate(uint64_t partition, int32_t priority, uint64_t *stream);
 pk_status PtxAssemble(const void *ptx, uint64_t bytes, void (*take)(void *to, const void *cubin, uint64_t bytes),
                       void *to);
+pk_status ArrayCreate(const pk_array *shape, uint64_t *array);
+pk_status ArrayDestroy(uint64_t array, uint32_t levels);
+pk_status ArrayLevel(uint64_t mipmapped, uint32_t level, uint64_t *array);
+pk_status ArrayCopy(const pk_array_copy *copy, uint64_t stream);
+pk_status TextureCreate(const pk_texture *texture, uint64_t *object);
+pk_status TextureDestroy(uint64_t object);
+pk_status SurfaceCreate(uint64_t array, uint64_t *object);
+pk_status SurfaceDestroy(uint64_t object);
 
 }  // namespace pygpukit::sim

@@ -72,6 +72,14 @@ const pk_driver kTable = {
     SmPartitionDestroy,
     SmStreamCreate,
     PtxAssemble,
+    ArrayCreate,
+    ArrayDestroy,
+    ArrayLevel,
+    ArrayCopy,
+    TextureCreate,
+    TextureDestroy,
+    SurfaceCreate,
+    SurfaceDestroy,
 };
 
 }  // namespace

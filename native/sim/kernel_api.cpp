@@ -9,6 +9,7 @@
 #include "sim/heap.h"
 #include "sim/output.h"
 #include "sim/status.h"
+#include "sim/textures.h"
 
 namespace pygpukit::sim {
 namespace {
@@ -92,12 +93,20 @@ void *OnScratch(void *block, pk_sim_u64 bytes) {
   return nullptr;
 }
 
+void OnTexture(void *core, const pk_sim_texture_call *call, unsigned *channels) {
+  FetchTexture(*static_cast<Core *>(core), *call, channels);
+}
+
+void OnSurface(void *core, const pk_sim_surface_call *call, void *element) {
+  AccessSurface(*static_cast<Core *>(core), *call, element);
+}
+
 }  // namespace
 
 const pk_sim_api &KernelApi() {
   static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp,      OnYield,      OnPrint,
                                  OnFail,     OnNanoseconds,      OnHeap,    OnMapShared, OnSharedRank, OnMultiprocessor,
-                                 OnScratch};
+                                 OnScratch,  OnTexture,          OnSurface};
   return api;
 }
 

@@ -48,14 +48,28 @@ pk_status Memory::Free(uint64_t address, uint64_t bytes) {
   return PK_OK;
 }
 
+// With the lock.
+pk_status Memory::CheckRoom(uint64_t bytes) const {
+  const uint64_t free = total_bytes_ - used_bytes_.load(std::memory_order_relaxed);
+  if (bytes <= free) return PK_OK;
+  return Fail(PK_ERROR_OUT_OF_MEMORY,
+              Format("out of memory on the simulated device: %llu bytes asked, %llu of %llu free",
+                     static_cast<Number>(bytes), static_cast<Number>(free), static_cast<Number>(total_bytes_)));
+}
+
+pk_status Memory::TakeArray(uint64_t bytes) {
+  std::unique_lock guard(*lock_);
+  if (pk_status bad = CheckRoom(bytes)) return bad;
+  used_bytes_ += bytes;
+  created_bytes_ += bytes;
+  return PK_OK;
+}
+
+void Memory::GiveArray(uint64_t bytes) { used_bytes_ -= bytes; }
+
 pk_status Memory::Adopt(int descriptor, uint64_t bytes, uint64_t *physical) {
   std::unique_lock guard(*lock_);
-  const uint64_t used = used_bytes_.load(std::memory_order_relaxed);
-  if (bytes > total_bytes_ - used)
-    return Fail(
-        PK_ERROR_OUT_OF_MEMORY,
-        Format("out of memory on the simulated device: %llu bytes asked, %llu of %llu free", static_cast<Number>(bytes),
-               static_cast<Number>(total_bytes_ - used), static_cast<Number>(total_bytes_)));
+  if (pk_status bad = CheckRoom(bytes)) return bad;
   if (descriptor < 0) descriptor = CreateMemory(bytes);
   if (descriptor < 0)
     return Fail(PK_ERROR_OUT_OF_MEMORY, Format("the system refused %llu bytes of memory", static_cast<Number>(bytes)));

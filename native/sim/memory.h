@@ -29,6 +29,10 @@ class Memory {
   pk_status Import(int32_t descriptor, uint64_t bytes, uint64_t *physical);
   void Info(uint64_t *free_bytes, uint64_t *total_bytes);
 
+  // Memory of an array in a layout of the device's own: counted, and without an address.
+  pk_status TakeArray(uint64_t bytes);
+  void GiveArray(uint64_t bytes);
+
   // Memory that belongs to a module (its global variables): valid for copies, not counted.
   void AddModuleRange(uint64_t address, uint64_t bytes);
   void RemoveModuleRange(uint64_t address);
@@ -64,6 +68,7 @@ class Memory {
     uint64_t bytes;
     uint64_t physical;  // 0: a module's variables
   };
+  pk_status CheckRoom(uint64_t bytes) const;
   pk_status Adopt(int descriptor, uint64_t bytes, uint64_t *physical);
   void DropIfUnused(std::map<uint64_t, Physical>::iterator at);
   const Range *Holding(uint64_t address, uint64_t bytes) const;

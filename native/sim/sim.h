@@ -8,7 +8,7 @@
  * - Kernels run on min(cores, sms) threads, or on as many as "workers" says; with workers=1 every run is the same.
  * - A block's threads run one after the other and change places only where they wait. There is no lockstep: code that
  *   relies on it without __syncwarp() computes something else here.
- * - Not simulated: timing, occupancy, textures, tensor-core fragments, inline PTX, clusters, grid-wide barriers, and
+ * - Not simulated: timing, occupancy, tensor-core fragments, inline PTX, clusters, grid-wide barriers, and
  *   kernels that launch kernels.
  */
 #ifndef PYGPUKIT_SIM_SIM_H

@@ -10,8 +10,10 @@
 #include "sim/device.h"
 #include "sim/handles.h"
 #include "sim/module.h"
+#include "sim/registry.h"
 #include "sim/status.h"
 #include "sim/stream.h"
+#include "sim/textures.h"
 
 namespace pygpukit::sim {
 
@@ -37,6 +39,9 @@ struct State {
   Handles<SmPartition> partitions{6};
   std::mutex host_mutex;
   std::unordered_map<void *, uint64_t> host_blocks;
+  Handles<ArrayHandle> arrays{7};
+  Registry<Texture> textures{8};
+  Registry<Surface> surfaces{9};
 };
 extern State *state;  // null until the device is opened
 

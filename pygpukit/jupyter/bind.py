@@ -19,6 +19,7 @@ from pygpukit.array.factory import zeros
 from pygpukit.jit.source.parameters import Parameter
 from pygpukit.jit.source.signature import KernelSignature
 from pygpukit.jupyter.names import Names
+from pygpukit.textures.opened import Opened
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def _assign(
             by_order.append(at)
     for at in by_order:
         is_array = items[at].shape is not None or isinstance(values[at], native.ArrayBase)
-        suited = (one.name for one in free.values() if _suits(one, is_array, written[at]))
+        suited = (one.name for one in free.values() if _suits(one, is_array, written[at], values[at]))
         parameter = next(suited, None)
         if parameter is None:
             kind = "an array to write" if written[at] else "an array" if is_array else "a value"
@@ -210,8 +211,12 @@ def _assign(
     return chosen
 
 
-def _suits(parameter: Parameter, is_array: bool, is_written: bool) -> bool:
+def _suits(parameter: Parameter, is_array: bool, is_written: bool, value: Any) -> bool:
     if (parameter.kind == "pointer") is not is_array:
+        return False
+    if isinstance(value, Opened):
+        return parameter.kind == value.kind or (parameter.kind, parameter.dtype) == ("scalar", "uint64")
+    if parameter.kind in ("texture", "surface"):
         return False
     return not (is_written and _is_const(parameter))
 

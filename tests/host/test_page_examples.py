@@ -17,6 +17,7 @@ ELSEWHERE = {
     "docs/cells.md": "tests/jupyter/test_documented_cells.py",
     "docs/contexts.md": "tests/both/test_contexts_page.py",
     "docs/jit.md": "tests/both/test_jit_page.py",
+    "docs/textures.md": "tests/both/test_textures_page.py",
 }
 NUMPY = "import numpy as np\nimport pygpukit as gp\n"
 SPEECH = f"""

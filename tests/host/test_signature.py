@@ -70,12 +70,25 @@ void scale(float* x, float factor, int n) {
         ("__half a", "float16", 2),
         ("__nv_bfloat16 a", "bfloat16", 2),
         ("std::complex<float> a", "complex64", 8),
-        ("cudaTextureObject_t a", "uint64", 8),
     ],
 )
 def test_scalars(text: str, dtype: str, nbytes: int) -> None:
     found = parameter(text)
     assert (found.name, found.kind, found.dtype, found.nbytes) == ("a", "scalar", dtype, nbytes)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("cudaTextureObject_t a", "texture"),
+        ("const cudaTextureObject_t a", "texture"),
+        ("cudaSurfaceObject_t a", "surface"),
+        ("::cudaSurfaceObject_t a", "surface"),
+    ],
+)
+def test_textures_and_surfaces(text: str, kind: str) -> None:
+    found = parameter(text)
+    assert (found.name, found.kind, found.dtype, found.nbytes) == ("a", kind, "uint64", 8)
 
 
 @pytest.mark.parametrize(

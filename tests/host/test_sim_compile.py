@@ -39,7 +39,7 @@ def errors(source: str, *expressions: str, name: str = "In[5]") -> list[tuple[in
         (KERNEL[:-1] + "\n\n", 3, 0, "expected '}' at end of input"),
         ("// asm(1)\n__global__ void k(int *o) {\n  asm volatile(\"tcgen05.alloc;\");\n}", 3, 17, "inline PTX"),
         ("__global__ void p() {\n  k<<<1, 1>>>();\n}", 2, 4, "launch kernels"),
-        ("#define S \"<<<\"\ntexture<float, 1> t;\n" + KERNEL, 2, 1, "texture"),
+        ("#define S \"<<<\"\ntexture<float, 1> t;\n" + KERNEL, 2, 1, "cudaTextureObject_t"),
     ],
 )  # fmt: skip
 def test_errors_are_told_at_the_users_place(source: str, line: int, column: int, words: str) -> None:

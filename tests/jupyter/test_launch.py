@@ -44,6 +44,27 @@ def z_of(shell: Any) -> np.ndarray:
 # ---- arguments ----
 
 
+TWICE = """__global__ void twice(cudaTextureObject_t source, float* out, cudaSurfaceObject_t to, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { out[i] = 2 * tex1D<float>(source, i + 0.5f); surf1Dwrite(out[i], to, 4 * i); }
+}
+"""
+
+
+@pytest.mark.parametrize("line", ["-i picture,canvas,n -o z", "-i to=canvas,n=n,source=picture -o z"])
+def test_textures_and_surfaces_find_their_parameters(line: str, shell: Any, data: dict[str, Any]) -> None:
+    shell.user_ns.update(picture=gp.Texture(gp.from_numpy(data["x"])), canvas=gp.Surface(gp.zeros(N)))
+    cuda(shell, line, TWICE)
+    assert np.array_equal(z_of(shell), 2 * data["x"])
+    assert np.array_equal(shell.user_ns["canvas"].to_numpy(), 2 * data["x"])
+
+
+def test_a_number_is_no_texture(shell: Any, data: dict[str, Any]) -> None:
+    shell.user_ns.update(picture=gp.Texture(gp.from_numpy(data["x"])))
+    error = failure(shell, "-i picture,n,n -o z", TWICE)
+    assert isinstance(error, UsageError) and "no parameter left that takes a value" in str(error)
+
+
 @pytest.mark.parametrize(
     "line",
     [

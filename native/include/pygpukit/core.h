@@ -45,6 +45,10 @@ int32_t pk_pool_try_alloc(uint64_t pool, uint64_t bytes, uint64_t stream, const 
 /* Slow path: may map segments, wait for streams, evict. Call without the GIL. */
 int32_t pk_pool_alloc(uint64_t pool, uint64_t bytes, uint64_t stream, const pk_owner *owner, pk_allocation *out);
 int32_t pk_pool_free(uint64_t pool, uint64_t block);
+/* Counts memory that a driver lays out itself as a block of the pool, under its limits; other memory may be evicted for
+ * it. The device has yet to be asked for the memory. Call without the GIL. */
+int32_t pk_pool_take_outside(uint64_t pool, uint64_t bytes, const pk_owner *owner, uint64_t *block);
+int32_t pk_pool_give_outside(uint64_t pool, uint64_t block);
 /* Gives back what lies behind the first `bytes` of a block, which keeps its address and its id. */
 int32_t pk_pool_shorten(uint64_t pool, uint64_t block, uint64_t bytes);
 /* The block is about to be used on a stream other than its own: its memory is not reused before that stream has passed

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PK_DRIVER_VERSION 4u
+#define PK_DRIVER_VERSION 5u
 
 typedef int32_t pk_status;
 
@@ -103,6 +103,64 @@ typedef struct pk_launch {
   uint32_t reserved;
   void **params; /* as cuLaunchKernel's kernelParams: one pointer per parameter; read before the call returns */
 } pk_launch;
+
+/* Arrays: memory in a layout of the device's own, for textures and surfaces. Numbers are CUDA's. */
+enum {
+  PK_FORMAT_UINT8 = 1,
+  PK_FORMAT_UINT16 = 2,
+  PK_FORMAT_UINT32 = 3,
+  PK_FORMAT_INT8 = 8,
+  PK_FORMAT_INT16 = 9,
+  PK_FORMAT_INT32 = 10,
+  PK_FORMAT_FLOAT16 = 16,
+  PK_FORMAT_FLOAT32 = 32
+};
+static inline uint32_t pk_format_bytes(uint32_t format) {
+  if (format >= PK_FORMAT_FLOAT16) return format == PK_FORMAT_FLOAT16 ? 2u : 4u;
+  return 1u << (format >= PK_FORMAT_INT8 ? format - PK_FORMAT_INT8 : format - PK_FORMAT_UINT8);
+}
+enum { PK_ARRAY_LAYERED = 1u, PK_ARRAY_SURFACE = 2u, PK_ARRAY_CUBEMAP = 4u, PK_ARRAY_GATHER = 8u };
+
+typedef struct pk_array {
+  uint64_t width;  /* in elements of `channels` numbers each */
+  uint64_t height; /* 0: one dimension */
+  uint64_t depth;  /* 0: at most two; layers, faces (6), or faces of all layers with the flags that say so */
+  uint32_t format;
+  uint32_t channels; /* 1, 2 or 4 */
+  uint32_t flags;    /* PK_ARRAY_* */
+  uint32_t levels;   /* of a mipmapped array; 0: a plain one */
+} pk_array;
+
+/* All of an array, or of a level of a mipmapped one, and as many dense rows of device memory. */
+typedef struct pk_array_copy {
+  uint64_t array; /* a plain one, or from array_level() */
+  uint64_t address;
+  uint64_t row_bytes, rows, slices;
+  uint32_t into_array; /* else out of it */
+  uint32_t reserved;
+} pk_array_copy;
+
+enum { PK_RESOURCE_ARRAY = 0, PK_RESOURCE_MIPMAPPED = 1, PK_RESOURCE_LINEAR = 2, PK_RESOURCE_PITCHED = 3 };
+enum { PK_ADDRESS_WRAP = 0, PK_ADDRESS_CLAMP = 1, PK_ADDRESS_MIRROR = 2, PK_ADDRESS_BORDER = 3 };
+enum { PK_FILTER_POINT = 0, PK_FILTER_LINEAR = 1 };
+enum { PK_TEXTURE_INTEGERS = 1u, PK_TEXTURE_NORMALIZED_COORDINATES = 2u }; /* without the first: integers as 0..1 */
+
+typedef struct pk_texture {
+  uint32_t resource; /* PK_RESOURCE_* */
+  uint32_t flags;    /* PK_TEXTURE_* */
+  uint64_t memory;   /* an array, a mipmapped array, or an address */
+  /* Of linear and pitched memory; a linear one has a width only. */
+  uint32_t format, channels;
+  uint64_t width, height, pitch_bytes;
+  uint32_t address_modes[3];
+  uint32_t filter;
+  uint32_t mipmap_filter;
+  float level_bias, least_level, most_level;
+  float border[4];
+} pk_texture;
+
+/* Where linear and pitched memory of textures must begin, and what their rows' pitch must be a multiple of. */
+enum { PK_TEXTURE_ALIGNMENT = 512, PK_TEXTURE_PITCH_ALIGNMENT = 32 };
 
 typedef struct pk_driver {
   uint32_t version;
@@ -192,6 +250,16 @@ typedef struct pk_driver {
    * copies it: it is gone afterwards. Launches of other threads go on meanwhile; module_load() of PTX holds them up. */
   pk_status (*ptx_assemble)(const void *ptx, uint64_t bytes, void (*take)(void *to, const void *cubin, uint64_t bytes),
                             void *to); /* PK_ERROR_NOT_SUPPORTED on sim */
+
+  /* Arrays, textures and surfaces. Destroyed only when no work on the device uses them any more: the caller waits. */
+  pk_status (*array_create)(const pk_array *shape, uint64_t *array);
+  pk_status (*array_destroy)(uint64_t array, uint32_t levels);                   /* as it was created */
+  pk_status (*array_level)(uint64_t mipmapped, uint32_t level, uint64_t *array); /* goes with the mipmapped array */
+  pk_status (*array_copy)(const pk_array_copy *copy, uint64_t stream);
+  pk_status (*texture_create)(const pk_texture *texture, uint64_t *object); /* as kernels take it */
+  pk_status (*texture_destroy)(uint64_t object);
+  pk_status (*surface_create)(uint64_t array, uint64_t *object); /* made with PK_ARRAY_SURFACE */
+  pk_status (*surface_destroy)(uint64_t object);
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */

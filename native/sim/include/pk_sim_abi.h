@@ -91,6 +91,40 @@ enum pk_sim_failure {
   PK_SIM_FAIL_MATRIX
 };
 
+// One fetch from a texture, as a kernel asks for it.
+enum pk_sim_texture_flags {
+  PK_SIM_LAYERED = 1,
+  PK_SIM_CUBEMAP = 2,
+  PK_SIM_INTEGER = 4,   // tex1Dfetch: `at` is not used, `number` is
+  PK_SIM_GATHER = 8,    // `number` is the channel
+  PK_SIM_LEVEL = 16,    // of a mipmapped array, as `dx[0]` says
+  PK_SIM_GRADIENT = 32  // as `dx` and `dy` say
+};
+// A number type: its kind's letter in the upper byte, its size in the lower: 'f' << 8 | 4.
+struct pk_sim_texture_call {
+  pk_sim_u64 object;
+  unsigned dimensions, flags;
+  float at[3], dx[3], dy[3];
+  int layer, number;
+  unsigned type, channels;  // that are asked for
+  const char *name, *file;
+  int line;
+};
+
+// One access to a surface. `at` is in bytes, rows and slices.
+enum pk_sim_surface_mode { PK_SIM_SURFACE_ZERO, PK_SIM_SURFACE_CLAMP, PK_SIM_SURFACE_TRAP };
+struct pk_sim_surface_call {
+  pk_sim_u64 object;
+  unsigned dimensions, flags;
+  int at[3];
+  int layer;  // or the face, or the face of all layers
+  pk_sim_surface_mode mode;
+  unsigned write;
+  unsigned type, channels;
+  const char *name, *file;
+  int line;
+};
+
 // What the device offers to a kernel. A checked build of the same header may use more of it later: append only.
 struct pk_sim_api {
   unsigned abi, bytes;
@@ -109,6 +143,9 @@ struct pk_sim_api {
   unsigned (*shared_rank)(void *core, const void *address);
   unsigned (*multiprocessor)(void *core);           // that the running block is on
   void *(*scratch)(void *block, pk_sim_u64 bytes);  // the headers' own memory, 64-byte aligned; block 0: takes some
+  // Four channels: bits of floats, or of integers as wide as these.
+  void (*texture)(void *core, const pk_sim_texture_call *call, unsigned *channels);
+  void (*surface)(void *core, const pk_sim_surface_call *call, void *element);
 };
 
 struct pk_sim_kernel {

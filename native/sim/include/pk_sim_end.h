@@ -11,6 +11,9 @@ using namespace pk_sim_bessel;
 #ifdef PK_SIM_RUNTIME  // the source mentions them, or includes what may
 #include "pk_sim_runtime.h"
 #endif
+#ifdef PK_SIM_TEXTURES  // the source mentions them, or includes what may
+#include "pk_sim_textures.h"
+#endif
 // Instructions of a GPU mean nothing here, and those of the host are no kernel's. The source's own are refused before
 // it is compiled, with a better message; these are put together by macros, or stand in headers.
 #pragma GCC poison asm __asm __asm__

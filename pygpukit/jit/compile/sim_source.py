@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pygpukit.jit.compile.sim_specifiers import ordered
+from pygpukit.jit.compile.sim_textures import references
 from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines, directive
 from pygpukit.jit.source.signature import KernelSignature, scan, scan_variables
@@ -44,8 +45,6 @@ _REFUSED = (
         re.compile(r"\b(?:this_multi_grid\s*\(|multi_grid_group\b)"),
         "a kernel of several devices (multi_grid_group) cannot run: CUDA 13 has none; launch one kernel a device",
     ),
-    (re.compile(r"\b(?:texture|surface)\s*<"), "texture and surface references cannot be simulated"),
-    (re.compile(r"\b(?:tex[123]D\w*|surf[123]D\w*)\s*[<(]"), "texture and surface functions cannot be simulated"),
 )
 _BESSEL = frozenset(f"{name}{letter}" for name in ("j0", "j1", "jn", "y0", "y1", "yn") for letter in ("", "f"))
 # Names of the CUDA runtime, or files that may have them.
@@ -114,11 +113,13 @@ def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -
     code = blank(source)
     lines = Lines(source, name)
     found = []
-    for pattern, text in _REFUSED:
-        for match in islice(pattern.finditer(code), _MOST_REFUSALS):
-            line, column = _place(code, match.start())
-            file, told = lines.origin(line)
-            found.append((line, column, f"{file}:{told}:{column}: error: {text}"))
+    places = [
+        (one.start(), text) for pattern, text in _REFUSED for one in islice(pattern.finditer(code), _MOST_REFUSALS)
+    ]
+    for offset, text in [*places, *references(code)[:_MOST_REFUSALS]]:
+        line, column = _place(code, offset)
+        file, told = lines.origin(line)
+        found.append((line, column, f"{file}:{told}:{column}: error: {text}"))
     active = {token.line for token in lex(source, {**MACROS, **(defines or {})}).tokens} if found else ()
     return "\n".join(message for line, _, message in sorted(found) if line in active)
 

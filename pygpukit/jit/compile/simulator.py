@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit.compile import bounded, sim_headers, sim_lenient
+from pygpukit.jit.compile import bounded, sim_headers, sim_lenient, sim_textures
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.room import check_room, full_disk_told
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
@@ -136,7 +136,8 @@ def compile(
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         text.write_text(prepared.text, encoding="utf-8")
         macros_file = Path(folder) / "macros.h"
-        macros_file.write_text(_macro_lines(options, defines, prepared.switches, translated.headers), encoding="utf-8")
+        switches = (*prepared.switches, *sim_textures.switches(source, [*options, *defines]))
+        macros_file.write_text(_macro_lines(options, defines, switches, translated.headers), encoding="utf-8")
         listed = Path(folder) / "kernel.d"
         listing = ["-MD", "-MF", str(listed), *_listing_flags(command)] if read is not None else []
         # A linker that is told of sanitizers adds their own libraries, with zig whatever else it is told.

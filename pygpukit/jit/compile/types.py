@@ -53,6 +53,8 @@ def _settled(parameter: Parameter, told: str) -> Parameter:
         return parameter
     if pointer:
         return replace(parameter, kind="pointer", dtype="" if pair else dtype, nbytes=8)
+    if parameter.kind in ("texture", "surface") and dtype == parameter.dtype:
+        return parameter
     if dtype and not lanes:
         return replace(parameter, kind="scalar", dtype=dtype, nbytes=item_bytes(dtype))
     return parameter if parameter.kind == "struct" else replace(parameter, kind="struct", dtype="", nbytes=0)

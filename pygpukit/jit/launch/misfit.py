@@ -21,9 +21,11 @@ def misfit(
         is_array = isinstance(value, native.ArrayBase)
         if value is None or parameter.kind == "struct" or (is_array and parameter.kind == "pointer"):
             continue
-        if parameter.kind == "scalar" and not is_array and not hasattr(value, "__len__"):
-            continue  # some number, which the launcher looks at
-        wanted = f"a GPUArray of {parameter.dtype}" if parameter.kind == "pointer" else f"a number ({parameter.type})"
+        if parameter.kind != "pointer" and not is_array and not hasattr(value, "__len__"):
+            continue  # some number or texture, which the launcher looks at
+        pointer, number = parameter.kind == "pointer", parameter.kind == "scalar"
+        wanted = f"a GPUArray of {parameter.dtype}" if pointer else "a number" if number else f"a {parameter.kind}"
+        wanted += "" if pointer else f" ({parameter.type})"
         remedy = "; use gp.from_numpy() to bring host data to the device" if hasattr(value, "dtype") else ""
         return KernelArgumentError(
             f"{kernel}(): parameter '{parameter.name}': expected {wanted}, got {_described(value)}"

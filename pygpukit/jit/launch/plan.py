@@ -56,6 +56,8 @@ def document(signature: KernelSignature, usage: str = "") -> str:
         meaning = {
             "pointer": f"array of {one.dtype}" if one.dtype else "any array",
             "scalar": f"converted to {one.dtype}",
+            "texture": "a gp.Texture",
+            "surface": "a gp.Surface",
             "struct": f"bytes-like of {one.nbytes} bytes" if one.nbytes else "bytes-like of the struct's size",
         }[one.kind]
         lines.append(f"{one.name}: {one.type} - {meaning}")

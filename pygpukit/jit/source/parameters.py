@@ -60,6 +60,7 @@ _NAMED = {
     "cudaTextureObject_t": "uint64",
     "cudaSurfaceObject_t": "uint64",
 }
+_OBJECTS = {"cudaTextureObject_t": "texture", "cudaSurfaceObject_t": "surface"}
 _ITEM_BYTES = {
     **dict.fromkeys(("bool", "int8", "uint8", "float8_e4m3", "float8_e5m2"), 1),
     **dict.fromkeys(("int16", "uint16", "float16", "bfloat16"), 2),
@@ -94,6 +95,7 @@ class Parameter:
 
     kind "pointer": dtype names the element type, "" accepts any array (void*, or elements of an unknown type).
     kind "scalar": dtype names the type that values are converted to.
+    kind "texture", "surface": an object of that kind, or its number, a uint64.
     kind "struct": a bytes-like object of exactly nbytes is passed as it is.
     """
 
@@ -147,7 +149,8 @@ def parse_parameter(words: Sequence[str], index: int, aliases: Aliases) -> Param
         return Parameter(name, text, "pointer", _element(expanded, stars, {}), POINTER_BYTES)
     dtype = _scalar(expanded)
     if dtype:
-        return Parameter(name, text, "scalar", dtype, _ITEM_BYTES[dtype])
+        kind = _OBJECTS.get(_type_name(expanded), "scalar")
+        return Parameter(name, text, kind, dtype, _ITEM_BYTES[dtype])
     return Parameter(name, text, "struct", "", _struct_bytes(expanded))
 
 

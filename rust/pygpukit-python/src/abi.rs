@@ -204,6 +204,25 @@ pub unsafe extern "C" fn pk_pool_shorten(pool: u64, block: u64, bytes: u64) -> i
 }
 
 /// # Safety
+/// As core.h: a pool handle, and valid pointers.
+#[no_mangle]
+pub unsafe extern "C" fn pk_pool_take_outside(pool: u64, bytes: u64, owner: *const Owner, block: *mut u64) -> i32 {
+    // SAFETY: the contract above.
+    unsafe {
+        let taken = pool_at(pool).take_outside(bytes, *owner);
+        status_of(taken.map(|id| *block = id))
+    }
+}
+
+/// # Safety
+/// `pool` is a pool handle.
+#[no_mangle]
+pub unsafe extern "C" fn pk_pool_give_outside(pool: u64, block: u64) -> i32 {
+    // SAFETY: the contract above.
+    status_of(unsafe { pool_at(pool) }.give_outside(block))
+}
+
+/// # Safety
 /// `pool` is a pool handle.
 #[no_mangle]
 pub unsafe extern "C" fn pk_pool_record_use(pool: u64, block: u64, stream: u64) -> i32 {

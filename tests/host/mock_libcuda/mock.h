@@ -17,13 +17,17 @@
 namespace mock {
 
 using pk::cuda::Address;
+using pk::cuda::ArrayDescriptor;
+using pk::cuda::Copy3D;
 using pk::cuda::DevResource;
 using pk::cuda::Handle;
 using pk::cuda::HostFunction;
 using pk::cuda::LaunchConfig;
 using pk::cuda::MemAccessDesc;
 using pk::cuda::MemAllocationProp;
+using pk::cuda::ResourceDescriptor;
 using pk::cuda::Result;
+using pk::cuda::TextureDescriptor;
 using pk::cuda::Uuid;
 
 // One function for each symbol that the loader asks for; the table in api.cpp takes their addresses.

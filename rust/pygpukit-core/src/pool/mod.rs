@@ -18,6 +18,7 @@ mod grow;
 mod host;
 mod lists;
 mod order;
+mod outside;
 mod pinning;
 mod release;
 mod report;

@@ -135,11 +135,12 @@ impl Pool {
         st.find(block).map(|slot| block_info(&st, slot))
     }
 
-    /// Live blocks by address.
+    /// Live blocks by address; those outside the segments have none (0) and come first.
     pub fn blocks(&self) -> Vec<BlockInfo> {
         let st = self.lock();
         let live = st.slab.iter().filter(|(_, s)| is_block(s.status));
         let mut blocks: Vec<BlockInfo> = live.map(|(slot, _)| block_info(&st, slot)).collect();
+        blocks.extend(st.outside.infos());
         drop(st);
         blocks.sort_unstable_by_key(|b| b.address);
         blocks
@@ -276,6 +277,15 @@ impl Pool {
                 return Err(format!(
                     "chunks of segment {address:#x} end at {at:#x}, not {end_of_last:#x}"
                 ));
+            }
+        }
+        mapped += st.outside.infos().map(|block| block.bytes).sum::<u64>();
+        for block in st.outside.infos() {
+            used += block.bytes;
+            reserved += block.bytes;
+            live += 1;
+            for id in st.accounts.above(block.owner.account) {
+                accounts.entry(id).or_default().0 += block.bytes;
             }
         }
         let staging = st.staging.and_then(|staging| staging.physical);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::account::Accounts;
 use super::classes::Class;
 use super::lists::{FreeIndex, Streams};
+use super::outside::Outside;
 use super::slab::{Slab, Status, NIL};
 use super::spare::Spares;
 use super::staging::Staging;
@@ -28,8 +29,8 @@ pub(super) struct Pending {
     pub events: Vec<u64>,
 }
 
-/// Sums that hold at every step: used + cached + bytes of evicted blocks in mapped segments = mapped bytes; reserved counts a segment,
-/// and the staging buffer, as long as it has physical memory, and spares.
+/// Sums that hold at every step: used + cached + bytes of evicted blocks in mapped segments = mapped bytes and those outside; reserved
+/// counts a segment, and the staging buffer, as long as it has physical memory, spares, and what lies outside.
 #[derive(Default)]
 pub(super) struct Counts {
     pub used: u64,
@@ -58,6 +59,7 @@ pub(super) struct State {
     pub pending: Vec<Pending>,
     pub staging: Option<Staging>,
     pub spares: Spares,
+    pub outside: Outside,
     pub limit: u64,
     pub counts: Counts,
     pub accounts: Accounts,
@@ -76,6 +78,7 @@ impl State {
             pending: Vec::new(),
             staging: None,
             spares: Spares::default(),
+            outside: Outside::default(),
             limit,
             counts: Counts::default(),
             accounts: Accounts::default(),
