@@ -5,7 +5,7 @@ __global__ void barrier_split(const int *in, int *out, int rounds) {
   __shared__ int values[64];
   __shared__ cuda::barrier<cuda::thread_scope_block> filled, read;
   int i = threadIdx.x;
-  if (i == 0) {
+  if (i == blockDim.x - 1) {
     init(&filled, blockDim.x);
     init(&read, blockDim.x);
   }
