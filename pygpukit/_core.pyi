@@ -389,7 +389,9 @@ class TaskRecord:
     gpu_ns: int
     paced: int  # launches that were held back
     slices: int  # parts that launches were cut into
-    waited_ns: int  # they waited for a turn so long
+    asked_ns: int  # so long it had work that was not done, with the device or waiting
+    others_ns: int  # of the device's time, what others had meanwhile
+    waited_ns: int  # its launches waited for a turn so long
     throttles: int  # their limit held them back so often
     throttled_ns: int  # and so long
     host_ns: int  # of the device time, what its own thread spent in the device's stead
@@ -460,6 +462,8 @@ class SchedulerCore:
         transfers: int,
         gpu_ns: int,
         paced: int,
+        asked_ns: int,
+        others_ns: int,
         waited_ns: int,
         throttles: int,
         throttled_ns: int,
@@ -553,8 +557,9 @@ class ModelContext:
     share_ppm: int  # what the gate shares the device out by
     def held(self) -> tuple[int, int, int, int]:
         """(bytes held, the most so far, blocks, limit)."""
-    def work(self) -> tuple[int, int, int, int]:
-        """(launches, of those held back, device ns, ns waited for a turn)."""
+    def work(self) -> list[int]:
+        """[launches, of those held back, device ns, ns with work that was not done, device ns of others meanwhile, ns
+        waited for a turn]."""
     def shares_ppm(self) -> list[int]:
         """Of the device in the last 10 ms, 100 ms and 1 s."""
     def close(self) -> None:

@@ -23,48 +23,62 @@ class Shortfall(Enum):
 
 
 class Had(NamedTuple):
-    """What a tenant had in a stretch of time, in ns. host_ns: its thread worked or wanted to, beside work that counts
-    as the device's; None where nobody measured it."""
+    """What a tenant had in a stretch of time, in ns.
+
+    asked_ns: it had work that was not done, with the device or waiting; others_ns: of the device's time, what others
+    had meanwhile. waited_ns, throttled_ns: its work waited for a turn, was held by its limit. host_ns: its thread
+    worked or wanted to, beside work that counts as the device's; None where nobody measured it.
+    """
 
     span_ns: int
     gpu_ns: int
+    asked_ns: int
+    others_ns: int
     waited_ns: int
     throttled_ns: int
     host_ns: int | None = None
 
+    @property
+    def share(self) -> float:
+        """Of the device's time, 0 to 1."""
+        return self.gpu_ns / self.span_ns if self.span_ns > 0 else 0.0
+
     def since(self, before: Had) -> Had:
         """What was added since an earlier one."""
         host = None if self.host_ns is None or before.host_ns is None else self.host_ns - before.host_ns
-        return Had(
-            self.span_ns - before.span_ns,
-            self.gpu_ns - before.gpu_ns,
-            self.waited_ns - before.waited_ns,
-            self.throttled_ns - before.throttled_ns,
-            host,
-        )
+        added = [now - then for now, then in zip(self[:-1], before[:-1], strict=True)]
+        return Had(*added)._replace(host_ns=host)
 
 
 def had_by(task: _core.TaskRecord) -> Had:
     """What a task has had since it was started, to its end."""
     if not task.started_ns:
-        return Had(0, 0, 0, 0)
+        return Had(0, 0, 0, 0, 0, 0)
     span_ns = (task.finished_ns or _core.now_ns()) - task.started_ns
     host = host_time.of(task.number)
     host_ns = None if host is None else host - task.host_ns
-    return Had(span_ns, task.gpu_ns, task.waited_ns, task.throttled_ns, host_ns)
+    waits = task.asked_ns, task.others_ns, task.waited_ns, task.throttled_ns
+    return Had(span_ns, task.gpu_ns, *waits, host_ns)
 
 
 def shortfall(promised: float, had: Had) -> Shortfall:
     """Say why a tenant had less of the device than it was promised; NONE where it had that, or was promised nothing.
 
-    Time in which it had work, done or waiting, is what it asked for. Where that is less than the promise, it is for the
-    tenant to say: its thread was busy between its launches, or it had nothing to launch. Else something held it.
+    Where it had work for less of the time than was promised, that is for itself to say. Else something held it: its
+    limit, or others, who had more than their part of what the device gave while it asked. If they had not, the device
+    stood idle or was not asked.
     """
-    if had.span_ns <= 0 or promised <= 0 or had.gpu_ns >= (promised - max(_LEAST, _PART * promised)) * had.span_ns:
+    least = promised - max(_LEAST, _PART * promised)
+    if had.span_ns <= 0 or promised <= 0 or had.gpu_ns >= least * had.span_ns:
         return Shortfall.NONE
-    asked_ns = had.gpu_ns + had.waited_ns + had.throttled_ns
-    if asked_ns < promised * had.span_ns:
-        idle_ns = had.span_ns - asked_ns
-        busy = had.host_ns is not None and had.host_ns >= idle_ns / 2
-        return Shortfall.HOST_TOO_SLOW if busy else Shortfall.NOT_ASKED_FOR
-    return Shortfall.HELD_BY_LIMIT if had.throttled_ns >= had.waited_ns else Shortfall.BROKEN
+    idle_ns = had.span_ns - had.asked_ns
+    given_ns = had.gpu_ns + had.others_ns
+    if had.asked_ns >= promised * had.span_ns:
+        if had.throttled_ns > had.waited_ns:
+            return Shortfall.HELD_BY_LIMIT
+        if had.gpu_ns < least * given_ns:
+            return Shortfall.BROKEN
+        if had.asked_ns - had.throttled_ns - given_ns > idle_ns:
+            return Shortfall.HOST_TOO_SLOW
+    busy = had.host_ns is not None and had.host_ns >= idle_ns / 2
+    return Shortfall.HOST_TOO_SLOW if busy else Shortfall.NOT_ASKED_FOR

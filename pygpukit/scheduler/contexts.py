@@ -18,6 +18,7 @@ from pygpukit.core import recording
 from pygpukit.core import turns as core_turns
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.shortfall import Had
 from pygpukit.core.stream import PriorityLike, Stream
 from pygpukit.scheduler import turns, units
 from pygpukit.scheduler.execution import ExecutionContext
@@ -35,6 +36,8 @@ class ContextRecord(NamedTuple):
     share: float
     max_vram: int
     gpu_ns: int
+    asked_ns: int
+    others_ns: int
     waited_ns: int
     created_ns: int
     ended_ns: int
@@ -43,12 +46,18 @@ class ContextRecord(NamedTuple):
     def of(context: ExecutionContext) -> ContextRecord:
         """The record of this moment."""
         fields = context.core.number, context.llm_id, context.share, context.max_vram
-        return ContextRecord(*fields, 0, 0, context.created_ns, context.ended_ns).measured(context.core)
+        return ContextRecord(*fields, 0, 0, 0, 0, context.created_ns, context.ended_ns).measured(context.core)
 
     def measured(self, core: _core.ModelContext) -> ContextRecord:
         """With its times as of now: what it gave the device before its end runs on."""
-        _, _, gpu_ns, waited_ns = core.work()
-        return self._replace(gpu_ns=gpu_ns, waited_ns=waited_ns)
+        _, _, gpu_ns, asked_ns, others_ns, waited_ns = core.work()
+        return self._replace(gpu_ns=gpu_ns, asked_ns=asked_ns, others_ns=others_ns, waited_ns=waited_ns)
+
+    @property
+    def had(self) -> Had:
+        """What it has had since it was made, to its end."""
+        span_ns = (self.ended_ns or _core.now_ns()) - self.created_ns
+        return Had(span_ns, self.gpu_ns, self.asked_ns, self.others_ns, self.waited_ns, 0)
 
 
 # Of those that ended, the newest; their cores hold figures alone.

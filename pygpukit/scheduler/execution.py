@@ -258,7 +258,8 @@ class ExecutionContext:
         if not self._session.open:
             return None
         used, peak, blocks, _ = self.core.held()
-        launches, paced, gpu_ns, waited_ns = self.core.work()
+        launches, paced, gpu_ns, asked_ns, others_ns, waited_ns = self.core.work()
+        had = Had(_core.now_ns() - self.created_ns, gpu_ns, asked_ns, others_ns, waited_ns, 0)
         shares = [ppm / _PPM for ppm in self.core.shares_ppm()]
         total_used, budget = self._owner.memory(self.device_id)
         left = budget - total_used
@@ -279,7 +280,7 @@ class ExecutionContext:
             share_10ms=shares[0],
             share_100ms=shares[1],
             share_1s=shares[2],
-            shortfall=shortfall(self.share, Had(_core.now_ns() - self.created_ns, gpu_ns, waited_ns, 0)).value,
+            shortfall=shortfall(self.share, had).value,
         )
 
     def command_stats(self) -> CommandStats:

@@ -37,6 +37,8 @@ USED = (
     "transfers",
     "gpu_ns",
     "pacing_delay_count",
+    "asked_ns",
+    "others_ns",
     "waited_ns",
     "throttles",
     "throttled_ns",
@@ -238,13 +240,15 @@ class Task:
         """Its figures: bytes, fractions, nanoseconds (of the event ring's clock; 0 = not yet) and counts.
 
         gpu_ns is device time between events; achieved_share is that over the time since it was started, share_10ms,
-        share_100ms and share_1s are the shares of late while it runs. waited_ns: its launches waited for a turn so
-        long; throttles and throttled_ns: its limit held them back so often and so long. slices: parts that long ones
-        were cut into. kernels and transfers (copies) count what it submitted, launches
+        share_100ms and share_1s are the shares of late while it runs. asked_ns: it had work that was not done for so
+        long, and others had others_ns of the device meanwhile. waited_ns: its launches waited for a turn so long;
+        throttles and throttled_ns: its limit held them back so often and so long. slices: parts that long ones were cut
+        into. kernels and transfers (copies) count what it submitted, launches
         what of all that the device was given through the gate. conditions: what is true of it beside its phase.
         shortfall: why achieved_share is below its promise, as words; "" where it is not: "not asked for" (it launched
-        too little), "the host is too slow" (its thread was busy between launches), "held by its limit", or "promise
-        broken" (it waited for its turn and did not get it).
+        too little), "the host is too slow" (its thread was busy between launches, or the device stood idle while they
+        waited), "held by its limit", or "promise broken" (others had the device while it waited, and more of it than
+        their part).
         """
         late = shares.shares(self._scheduler.core, self.record.number)
         record = self.record  # after measuring: device times are up to date
@@ -277,6 +281,8 @@ class Task:
             gpu_ns=record.gpu_ns,
             achieved_share=record.gpu_ns / max(1, (finished or now_ns()) - started) if started else 0.0,
             **late,
+            asked_ns=record.asked_ns,
+            others_ns=record.others_ns,
             waited_ns=record.waited_ns,
             throttles=record.throttles,
             throttled_ns=record.throttled_ns,

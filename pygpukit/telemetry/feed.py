@@ -9,6 +9,7 @@ from typing import Any
 from pygpukit import _core
 from pygpukit.core import records
 from pygpukit.telemetry import cell_figures, rows, sampler, tenants
+from pygpukit.telemetry.late import late
 from pygpukit.telemetry.past import past
 from pygpukit.telemetry.sensors import DeviceSampler
 from pygpukit.telemetry.tenants import TaskSource, adjustments, all_tasks, contexts, cores
@@ -18,7 +19,7 @@ HISTORY_RECORDS = 4096  # what an onlooker gets of the ring's past
 SNAPSHOT_BLOCKS = 4096  # the largest blocks; more would be more than a page can show
 FACT_ROWS = 12_000
 FACTS_S = 0.5  # between two reports of tasks, and of contexts
-NAMES_S = 1.0
+NAMES_S = SHARES_S = 1.0
 DEVICE_S = 1.0
 
 
@@ -37,7 +38,7 @@ class Feed:
         self._cells_version = self._adjustments = -1
         self._partitions: list[dict[str, Any]] = []
         self._contexts: list[dict[str, Any]] = []
-        self._contexts_due = 0.0
+        self._contexts_due = self._shares_due = 0.0
         self._names: dict[int, int] = {}  # name of each live block, by block id
         self._names_due = 0.0
 
@@ -123,8 +124,14 @@ class Feed:
                 yield {"type": "tasks", "tNs": _core.now_ns(), "rows": changed}, ()
         if now >= self._contexts_due:  # no record tells of what they get
             self._contexts_due = now + FACTS_S
-            if (found := rows.context_rows(contexts())) != self._contexts:
+            found = rows.context_rows(contexts())
+            if now >= self._shares_due:  # that of one that does nothing falls, and nothing else of it changes
+                is_new = found != self._contexts
+            else:
+                is_new = [row | {"share": 0} for row in found] != [row | {"share": 0} for row in self._contexts]
+            if is_new:
                 self._contexts = found
+                self._shares_due = now + SHARES_S
                 yield {"type": "contexts", "tNs": _core.now_ns(), "rows": found}, ()
         cell_figures.ledger.refresh()
         if self._cells_version != cell_figures.ledger.version:
@@ -150,7 +157,9 @@ class Feed:
             idle = label in unstarted
             waits = task.waited_ns, task.throttled_ns
             figures = task.gpu_ns, task.launches, task.paced, task.priority, task.share_ppm
-            state = (task.phase, task.paused, idle, waits, figures)
+            # Of one that launches nothing the share falls, and nothing else changes.
+            share = late.of_task(task).share if task.phase == "Running" else None
+            state = (task.phase, task.paused, idle, waits, figures, share)
             if self._told.get(task.number) != state:
                 changed.append(rows.task_row(task, label, idle))
             told[task.number] = state

@@ -1,10 +1,10 @@
-"""Why shares of the last seconds are below their promises: what dashboards say beside them."""
+"""The shares of the last seconds, and why they are below their promises: what dashboards say, both of one span."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit import _core
 from pygpukit.core.shortfall import Had, Shortfall, had_by, shortfall
@@ -12,11 +12,18 @@ from pygpukit.core.shortfall import Had, Shortfall, had_by, shortfall
 if TYPE_CHECKING:
     from pygpukit.scheduler.contexts import ContextRecord
 
-WINDOW_NS = 10_000_000_000  # as long as the mean that pages show
+WINDOW_NS = 10_000_000_000
 _PPM = 1_000_000
 _STEP_NS = 1_000_000_000
 _STEPS = 12
 _MAX_TENANTS = 4096
+
+
+class Lately(NamedTuple):
+    """What a tenant had of the device lately, None where nothing was promised, and why that is less than promised."""
+
+    share: float | None
+    shortfall: Shortfall
 
 
 class Late:
@@ -26,18 +33,20 @@ class Late:
         self._noted: OrderedDict[int, deque[Had]] = OrderedDict()  # by number; span_ns counts from the start
         self._lock = threading.Lock()
 
-    def of_task(self, task: _core.TaskRecord) -> Shortfall:
-        """Of one that has started: of its last seconds, once ended of the last of its life."""
+    def of_task(self, task: _core.TaskRecord) -> Lately:
+        """Of its last seconds, once it has ended of the last of its life."""
         if not task.started_ns or not task.share_ppm:
-            return Shortfall.NONE
-        return shortfall(task.share_ppm / _PPM, self._recent(task.number, had_by(task)))
+            return Lately(None, Shortfall.NONE)
+        return self._lately(task.number, task.share_ppm / _PPM, had_by(task))
 
-    def of_context(self, context: ContextRecord) -> Shortfall:
-        """Of a context of a model: of its last seconds. Its sessions are on any thread, so that no host's time is
+    def of_context(self, context: ContextRecord) -> Lately:
+        """Of the last seconds of a context of a model. Its sessions are on any thread, so that no host's time is
         known."""
-        until_ns = context.ended_ns or _core.now_ns()
-        had = Had(until_ns - context.created_ns, context.gpu_ns, context.waited_ns, 0)
-        return shortfall(context.share, self._recent(context.number, had))
+        return self._lately(context.number, context.share, context.had)
+
+    def _lately(self, number: int, promised: float, had: Had) -> Lately:
+        recent = self._recent(number, had)
+        return Lately(recent.share, shortfall(promised, recent))
 
     def _recent(self, number: int, had: Had) -> Had:
         with self._lock:

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 from pygpukit.core.text import task_numbers
-from pygpukit.telemetry.late import late
+from pygpukit.telemetry.late import Lately, late
 
 if TYPE_CHECKING:
     from pygpukit.scheduler.contexts import ContextRecord
 
 _PPM = 1_000_000
+
+
+def lately(had: Lately) -> dict[str, Any]:
+    """The share of the last seconds and why it is below the promise; neither where nothing was promised."""
+    return {"share": had.share, "shortfall": had.shortfall.value} if had.share is not None else {"shortfall": ""}
 
 
 def task_row(task: _core.TaskRecord, scheduler: str = "", unstarted: bool = False) -> dict[str, Any]:
@@ -38,7 +43,7 @@ def task_row(task: _core.TaskRecord, scheduler: str = "", unstarted: bool = Fals
         "limitPpm": _PPM if task.share_limit_ppm is None else task.share_limit_ppm,
         "waitedNs": task.waited_ns,
         "throttledNs": task.throttled_ns,
-        "shortfall": late.of_task(task).value,
+        **lately(late.of_task(task)),
         "detail": ", ".join(task_numbers(task)),
     }
 
@@ -68,7 +73,7 @@ def context_rows(contexts: Sequence[ContextRecord]) -> list[dict[str, Any]]:
             "gpuNs": context.gpu_ns,
             "createdNs": context.created_ns,
             "endedNs": context.ended_ns,
-            "shortfall": late.of_context(context).value,
+            **lately(late.of_context(context)),
         }
         for context in contexts
     ]

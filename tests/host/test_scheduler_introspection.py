@@ -183,7 +183,7 @@ def test_counters_never_fall_and_tenants_add_up(scheduler, seed):
         if rng.random() < 0.5:
             scheduler.step()
             more, used_ns = rng.randrange(5), rng.randrange(10**9)
-            scheduler.core.charge(rng.choice(tasks).id, more, 4, more, 2, used_ns, 1, 7, 5, 3)
+            scheduler.core.charge(rng.choice(tasks).id, more, 4, more, 2, used_ns, 1, 8, 7, 6, 5, 3)
             launches, gpu_ns = launches + more, gpu_ns + used_ns
             slices, throttles = slices + 4, throttles + 5
         found = samples(scheduler.prometheus())

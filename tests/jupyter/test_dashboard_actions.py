@@ -178,6 +178,7 @@ def test_a_page_is_told_of_what_no_event_tells(scheduler: Scheduler, monkeypatch
 
 def test_a_page_shows_contexts_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "FACTS_S", 0.0)
+    monkeypatch.setattr(feed, "SHARES_S", 1e9)  # those fall while nothing else is new
     monkeypatch.setattr(contexts, "_ended", deque(maxlen=64))  # of other tests
     controller, page = rust.MultiLLMController(), feed.Feed("test")
     chat = create_context("chat", max_vram="1MB", share=0.7)

@@ -58,7 +58,8 @@ export interface ModelContext {
   /** The rest older kernels do not send. When it was made, and when it ended; 0 = it is there. */
   readonly createdNs?: number;
   readonly endedNs?: number;
-  /** Why it had less of late than it was promised, "" where it had that. */
+  /** What it had of the device in its last seconds, 0 to 1, as long as it was promised a share; and why less than that, "" where it had that. */
+  readonly share?: number;
   readonly shortfall?: string;
 }
 
@@ -66,7 +67,7 @@ const MAX_ROWS = 20_000;
 const CELL_NUMBERS = ['count', 'wallNs', 'gpuNs', 'launches', 'untimed', 'peak', 'kept', 'leaked'] as const;
 
 const CONTEXT_NUMBERS = ['number', 'sharePpm', 'memoryBytes', 'gpuNs'] as const;
-const CONTEXT_TIMES = ['createdNs', 'endedNs'] as const;
+const CONTEXT_OPTIONAL = ['createdNs', 'endedNs', 'share'] as const;
 
 type Message = Record<string, unknown>;
 
@@ -111,7 +112,7 @@ export function parseContexts(content: unknown): Report<ModelContext> | null {
     isObject(row) &&
     typeof row['name'] === 'string' &&
     CONTEXT_NUMBERS.every((key) => Number.isFinite(row[key])) &&
-    CONTEXT_TIMES.every((key) => row[key] === undefined || Number.isFinite(row[key])) &&
+    CONTEXT_OPTIONAL.every((key) => row[key] === undefined || Number.isFinite(row[key])) &&
     (row['shortfall'] === undefined || typeof row['shortfall'] === 'string');
   return parseReport(content, 'contexts', isContext);
 }

@@ -35,7 +35,8 @@ export interface TaskRow {
   /** How long its launches waited for their turn, and how long its limit held them. */
   readonly waitedNs?: number;
   readonly throttledNs?: number;
-  /** Why it had less of late than it was promised, "" where it had that. */
+  /** What it had of the device in its last seconds, 0 to 1, as long as it was promised a share; and why less than that, "" where it had that. */
+  readonly share?: number;
   readonly shortfall?: string;
   /** Its scheduler has not been started. */
   readonly unstarted?: boolean;
@@ -44,7 +45,7 @@ export interface TaskRow {
 }
 
 const OPTIONAL_TEXTS = ['id', 'scheduler', 'policy', 'detail', 'shortfall'] as const;
-const OPTIONAL_NUMBERS = ['priority', 'sharePpm', 'memoryBytes', 'gpuNs', 'launches', 'paced', 'limitPpm', 'waitedNs', 'throttledNs'] as const;
+const OPTIONAL_NUMBERS = ['priority', 'sharePpm', 'memoryBytes', 'gpuNs', 'launches', 'paced', 'limitPpm', 'waitedNs', 'throttledNs', 'share'] as const;
 
 function isNumberRow(value: unknown, length: number): value is number[] {
   return Array.isArray(value) && value.length === length && value.every((x) => typeof x === 'number');

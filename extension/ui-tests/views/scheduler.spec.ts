@@ -40,7 +40,7 @@ test('shares: what is said of one tenant lies on no other', async ({ page }) => 
   await page.setViewportSize({ width: 560, height: 900 });
   await mount(page, 'scheduler');
   await sendFrame(page, encodeFrame(1, 10e9, { records: [{ kind: 80, t: 10e9 }] }));
-  const rows = ['writer', 'adviser'].map((name, i) => ({ number: i + 1, name, sharePpm: 700_000, memoryBytes: MiB, gpuNs: 0, shortfall: 'the host is too slow' }));
+  const rows = ['writer', 'adviser'].map((name, i) => ({ number: i + 1, name, sharePpm: 700_000, memoryBytes: MiB, gpuNs: 0, share: 0.3, shortfall: 'the host is too slow' }));
   await sendMessage(page, { type: 'contexts', tNs: 10e9, rows });
   await sendMessage(page, { type: 'contexts', tNs: 11e9, rows: rows.map((row) => ({ ...row, gpuNs: 3e8 })) });
   await sendFrame(page, encodeFrame(2, 11.5e9, { records: [{ kind: 80, t: 11.5e9 }] }));
@@ -48,6 +48,22 @@ test('shares: what is said of one tenant lies on no other', async ({ page }) => 
   await expect(page.locator('.gk-legend-wide')).toContainText('the host is too slow');
   const over = await page.locator('.gk-legend-wide li').evaluateAll((items) => items.map((item) => item.scrollWidth > item.clientWidth));
   expect(over).toEqual([false, false]);
+});
+
+test('shares: what is achieved and why it is less are of one span, as the kernel measured it', async ({ page }) => {
+  await mount(page, 'scheduler');
+  await sendFrame(page, encodeFrame(1, 10e9, { records: [{ kind: 80, t: 10e9 }] }));
+  // It ran for two seconds: over the ten that a page has of it, it would have a fifth of its share.
+  const row = { number: 1, name: 'train', phase: 'Running', submittedNs: 6e9, startedNs: 8e9, finishedNs: 0, sharePpm: 700_000, gpuNs: 1.2e9, share: 0.6, shortfall: 'the host is too slow' };
+  const serve = { ...row, number: 2, name: 'serve', sharePpm: 300_000, share: 0.31, shortfall: '' };
+  await sendMessage(page, { type: 'tasks', tNs: 10e9, rows: [row, serve] });
+  await sendFrame(page, encodeFrame(2, 10.5e9, { records: [{ kind: 80, t: 10.5e9 }] }));
+  const tenants = page.locator('.gk-legend-wide li');
+  await expect(tenants).toHaveText(['train60 %, promised 70 %: the host is too slow', 'serve31 %, promised 30 %']);
+  // Long after its end the same is said of the same seconds.
+  await sendMessage(page, { type: 'tasks', tNs: 11e9, rows: [row, serve].map((one) => ({ ...one, phase: 'Succeeded', finishedNs: 10.5e9 })) });
+  await sendFrame(page, encodeFrame(3, 60e9, { records: [{ kind: 80, t: 60e9 }] }));
+  await expect(tenants).toHaveText(['train60 %, promised 70 %: the host is too slow', 'serve31 %, promised 30 %']);
 });
 
 test('shares: of many tenants the largest are drawn, and tables say where they end', async ({ page }) => {

@@ -135,3 +135,45 @@ fn a_wait_under_way_is_told() {
     let total = world.contexts[1].waited_ns() + world.contexts[1].throttled_ns();
     assert!(total <= world.now(), "{total} ns in {}", world.now());
 }
+
+/// How long each had work, and what of the device others had meanwhile: what a broken promise is told by.
+#[test]
+fn what_others_had_while_one_had_work_is_told_apart_from_what_nobody_had() {
+    let sum_of = |had: &[u64], but: usize| {
+        had.iter()
+            .enumerate()
+            .filter(|&(i, _)| i != but)
+            .map(|(_, ns)| ns)
+            .sum::<u64>()
+    };
+    let near = |told: u64, ns: u64, what: &str| assert!(told.abs_diff(ns) < 60 * MS, "{what}: {told} told, {ns} ns");
+    let to = 3_000 * MS;
+    for ms in [1, 5, 20] {
+        let tenants = [burstable(ms, 60), burstable(ms, 30), best_effort(ms)];
+        let mut world = World::new(&tenants, Settings::default(), 7);
+        world.run(to);
+        world.gate.view();
+        let had = world.had_ns(0, to);
+        for (i, context) in world.contexts.iter().enumerate() {
+            let used = context.used();
+            near(used.asked_ns, to, "had work");
+            near(used.others_ns, sum_of(&had, i), "others had");
+        }
+        // Alone, with pauses: nobody took anything from it, and it asked for no more than it used.
+        let pausing = Tenant {
+            burst: 40,
+            pause_ns: 40 * ms * MS,
+            ..best_effort(ms)
+        };
+        let mut world = World::new(&[pausing], Settings::default(), 7);
+        world.run(to);
+        world.gate.view();
+        let (had, used) = (world.had_ns(0, to)[0], world.contexts[0].used());
+        assert_eq!(used.others_ns, 0);
+        assert!(
+            used.asked_ns.abs_diff(had) < to / 10,
+            "{} asked, {had} had",
+            used.asked_ns
+        );
+    }
+}

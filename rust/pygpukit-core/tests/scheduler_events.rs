@@ -163,6 +163,8 @@ impl Run {
                     gpu_ns: ns,
                     throttles: ns % 2,
                     throttled_ns: ns / 3,
+                    asked_ns: ns,
+                    others_ns: ns / 5,
                     host_ns: ns / 4,
                     ..Used::default()
                 };

@@ -231,11 +231,13 @@ impl ModelContext {
         held(self.pool.account(self.account))
     }
 
-    /// (launches, those held back, device ns, ns waited for a turn), as far as measured.
-    fn work(&self, py: Python<'_>) -> (u64, u64, u64, u64) {
+    /// [launches, those held back, device ns, ns with work that was not done, device ns of others meanwhile, ns waited for a turn], as far
+    /// as measured.
+    fn work(&self, py: Python<'_>) -> [u64; 6] {
         py.detach(gate::views); // which books what is over
-        let c = &self.context;
-        (c.launches(), c.paced(), c.gpu_ns(), c.waited_ns())
+        let used = self.context.used();
+        let [asked, others] = [used.asked_ns, used.others_ns];
+        [used.launches, used.paced, used.gpu_ns, asked, others, used.waited_ns]
     }
 
     /// Its parts per million of the device in the last 10 ms, 100 ms and 1 s.

@@ -119,8 +119,16 @@ impl TaskRecord {
         self.0.paced
     }
     #[getter]
+    fn asked_ns(&self) -> u64 {
+        self.0.asked_ns
+    }
+    #[getter]
     fn waited_ns(&self) -> u64 {
         self.0.waited_ns
+    }
+    #[getter]
+    fn others_ns(&self) -> u64 {
+        self.0.others_ns
     }
     #[getter]
     fn throttles(&self) -> u64 {

@@ -69,6 +69,11 @@ export class Gantt {
     return this.shown;
   }
 
+  /** Whether it ends now, or with the last that happened; nobody chose another stretch. */
+  get follows(): boolean {
+    return this.fixed === null;
+  }
+
   draw(theme: Theme, tasks: readonly Task[]): void {
     const { store } = this;
     this.layout(tasks);

@@ -22,8 +22,8 @@ export interface Tenant {
   readonly shortfall: string;
 }
 
-/** Who was busy in a window or was promised something in it; of the tasks that are given, and of contexts. */
-export function tenantsOf(store: Store, tasks: readonly Task[], window: Window): Tenant[] {
+/** Who was busy in a window or was promised something in it; of the tasks that are given, and of contexts. follows: the window ends now. */
+export function tenantsOf(store: Store, tasks: readonly Task[], window: Window, follows = true): Tenant[] {
   const { shares } = store;
   const name = (task: Task): string => store.taskName(task);
   const steps = promisedSteps(tasks, name, store.contextPromises, window.fromNs);
@@ -34,15 +34,30 @@ export function tenantsOf(store: Store, tasks: readonly Task[], window: Window):
     const all = steps.get(one) ?? [];
     const promised = promiseIn(all, window);
     if (promised === 0 && !busy.includes(one)) return [];
-    const achieved = shares.meanBefore(one, window.toNs, RECENT_S);
-    return [{ name: one, promised, achieved, steps: all, shortfall: achieved < promised ? shortfallOf(store, tasks, one) : '' }];
+    const told = promised > 0 ? latelyOf(store, tasks, one, follows ? Infinity : window.toNs) : null;
+    const { share: achieved, shortfall } = told ?? { share: shares.meanBefore(one, window.toNs, RECENT_S), shortfall: '' };
+    return [{ name: one, promised, achieved, steps: all, shortfall: achieved < promised ? shortfall : '' }];
   });
 }
 
-/** As the kernel decided: of the tasks of a tenant, the last one's that has any; else that of its context. */
-function shortfallOf(store: Store, tasks: readonly Task[], tenant: string): string {
-  const own = tasks.filter((task) => task.facts?.shortfall && store.taskName(task) === tenant);
-  return own.at(-1)?.facts?.shortfall ?? store.contexts.findLast(({ name }) => name === tenant)?.shortfall ?? '';
+interface Lately {
+  readonly share: number;
+  readonly shortfall: string;
+  readonly endNs: number;
+}
+
+/**
+ * What the kernel measured of the last seconds before a moment and says of them, so that figure and reason are of one span: of those that
+ * run together, else of the last that ran. Null where it did not say.
+ */
+function latelyOf(store: Store, tasks: readonly Task[], tenant: string, untilNs: number): Lately | null {
+  const facts = tasks.filter((task) => store.taskName(task) === tenant).map((task) => ({ ...task.facts, endNs: task.facts?.finishedNs }));
+  const contexts = store.contexts.filter(({ name }) => name === tenant).map((context) => ({ ...context, endNs: context.endedNs }));
+  const told = [...contexts, ...facts].flatMap(({ share, shortfall = '', endNs }): Lately[] => (share === undefined ? [] : [{ share, shortfall, endNs: endNs || Infinity }]));
+  const endNs = Math.max(...told.map((one) => one.endNs));
+  const last = told.filter((one) => one.endNs === endNs);
+  if (last.length === 0 || endNs > untilNs) return null;
+  return { share: last.reduce((sum, { share }) => sum + share, 0), shortfall: last.findLast((one) => one.shortfall)?.shortfall ?? '', endNs };
 }
 
 function isBusy({ shares }: Store, tenant: string, { fromNs, toNs }: Window): boolean {
@@ -88,15 +103,15 @@ export class ShareChart {
     redraw: () => void,
   ) {
     this.picture = new Timed('Share of the device by tenant; dashed what was promised', HEIGHT, redraw);
-    this.table = new Table('Shares as a table', ['Tenant', 'Promised', `Achieved, last ${RECENT_S} s`, 'Less than promised'], redraw);
+    this.table = new Table('Shares as a table', ['Tenant', 'Promised', `Achieved, its last ${RECENT_S} s`, 'Less than promised'], redraw);
     this.aside.append(el('i', 'gk-stroke'), this.source, el('i', 'gk-stroke gk-stroke-dashed'), 'promised');
     this.element = el('div', '', this.picture.element, this.legend, this.table.element);
   }
 
   /** Returns the names that have a line. */
-  draw(theme: Theme, window: Window, tasks: readonly Task[]): string[] {
+  draw(theme: Theme, window: Window, tasks: readonly Task[], follows: boolean): string[] {
     const { store } = this;
-    const tenants = tenantsOf(store, tasks, window);
+    const tenants = tenantsOf(store, tasks, window, follows);
     const lines = largest(tenants, MAX_LINES);
     setText(this.source, SOURCES[store.shares.source]);
     const promise = ({ promised }: Tenant): string => (promised > 0 ? format.percent(promised, 1) : 'none');

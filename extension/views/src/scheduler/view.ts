@@ -115,7 +115,7 @@ export class SchedulerView extends Panel {
     this.named.clear();
     if (!this.gantt.element.hidden) this.gantt.draw(this.theme, tasks);
     const window: Window = this.gantt.element.hidden ? pickWindow([], timeNs, history.launchedNs) : this.gantt.window;
-    if (!this.sharing.hidden) for (const name of this.shares.draw(this.theme, window, tasks)) this.named.add(name);
+    if (!this.sharing.hidden) for (const name of this.shares.draw(this.theme, window, tasks, this.gantt.follows)) this.named.add(name);
     this.colours.keep(this.named);
     const line = { value: (h: typeof history, i: number) => h.launchRate(i), colour: this.theme.muted, filled: true };
     const peak = ceiling(history, [line], window, 10);

@@ -50,6 +50,8 @@ pub struct Queue {
     observer: Option<Box<dyn Observer>>,
     /// Commands deferred and not yet issued or dropped, and refusals not yet reported.
     deferred: u64,
+    /// Device time that was given to all, as far as it is measured.
+    given_ns: u64,
 }
 
 impl Queue {
@@ -172,6 +174,12 @@ impl Queue {
             self.fair.enqueue(id, now_ns, false);
             self.note_debt(id, now_ns);
         }
+        self.note_asking(id, now_ns);
+    }
+
+    fn note_asking(&mut self, id: u32, at_ns: u64) {
+        let all_ns = self.given_ns;
+        self.tenant(id).note_asking(at_ns, all_ns);
     }
 
     pub fn estimate(&mut self, work: Work) -> Cost {
@@ -322,6 +330,7 @@ impl Queue {
         for _ in 0..issued {
             tenant.context.add_launch();
         }
+        self.note_asking(id, now_ns);
         self.deferred -= u64::from(taken);
         if let Some(refusal) = refusal {
             self.drop_line(id, now_ns);
@@ -338,12 +347,14 @@ impl Queue {
         tenant.line_ns = 0;
         let dropped: Vec<Waiting> = tenant.line.drain(..).collect();
         self.deferred -= dropped.len() as u64;
+        self.note_asking(id, now_ns);
     }
 
     /// A command of so much was issued directly, in a new batch or in the one before.
     pub fn charge_direct(&mut self, id: u32, ns: u64, is_first: bool, now_ns: u64) {
         self.fair.charge_alone(id, ns, now_ns);
         self.tenant(id).batches += u32::from(is_first);
+        self.note_asking(id, now_ns);
     }
 
     pub fn count_launch(&mut self, id: u32) {
@@ -352,8 +363,13 @@ impl Queue {
 
     /// Work that ran on the host in the device's stead.
     pub fn charge_host(&mut self, id: u32, ns: u64, now_ns: u64) {
+        self.given_ns += ns;
         let tenant = self.tenant(id);
         let backlogged = tenant.is_busy();
+        if !backlogged {
+            tenant.context.add_asked_ns(ns, 0);
+        }
+        tenant.note_given(ns);
         (tenant.seen_ns, tenant.left) = (now_ns, false);
         tenant.context.add_launch();
         tenant.context.add_host_ns(ns);
@@ -376,11 +392,14 @@ impl Queue {
             }
         }
         self.note_debt(id, now_ns);
+        self.given_ns += actual_ns;
+        let ended_ns = retired.ended_ns;
         let tenant = self.tenant(id);
         tenant.batches -= 1;
         tenant.context.add_gpu_ns(actual_ns);
-        let ended_ns = retired.ended_ns;
+        tenant.note_given(actual_ns);
         tenant.meter.add(ended_ns.saturating_sub(actual_ns), ended_ns);
+        self.note_asking(id, ended_ns);
         self.tell_shares(id, now_ns);
         self.let_go(id, now_ns);
     }
@@ -388,6 +407,7 @@ impl Queue {
     /// A batch was forgotten after the device failed.
     pub fn forget_batch(&mut self, id: u32, now_ns: u64) {
         self.tenant(id).batches -= 1;
+        self.note_asking(id, now_ns);
         self.let_go(id, now_ns);
     }
 
@@ -489,10 +509,11 @@ impl Queue {
 
     /// What everybody got, and who was throttled, oldest first. Books what still waits, so that one that waits for ever is seen to.
     pub fn view(&mut self, now_ns: u64) -> (Vec<TenantView>, Vec<Throttle>) {
+        let all_ns = self.given_ns;
         self.tenants
             .iter_mut()
             .flatten()
-            .for_each(|tenant| tenant.book_wait(now_ns));
+            .for_each(|tenant| tenant.book_wait(now_ns, all_ns));
         let tenants = self.tenants.iter().flatten().map(|tenant| TenantView {
             number: tenant.context.number,
             gpu_ns: tenant.context.gpu_ns(),

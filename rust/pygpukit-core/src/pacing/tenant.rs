@@ -75,6 +75,11 @@ pub(super) struct Tenant {
     pub batches: u32,
     pub refusal: Option<Refusal>,
     pub waits_from_ns: u64,
+    /// Device time that it was given, as far as it is measured.
+    given_ns: u64,
+    /// Since when it has work that is not done and is not booked, and what others had been given of the device then.
+    asks_from_ns: Option<u64>,
+    others_then_ns: u64,
     pub throttling: Throttling,
     /// Until when the hold under way is booked.
     pub booked_ns: u64,
@@ -97,6 +102,9 @@ impl Tenant {
             batches: 0,
             refusal: None,
             waits_from_ns: now_ns,
+            given_ns: 0,
+            asks_from_ns: None,
+            others_then_ns: 0,
             throttling: Throttling::default(),
             booked_ns: 0,
             told: now_ns / SHARES_NS,
@@ -104,11 +112,35 @@ impl Tenant {
         }
     }
 
-    /// Books what its first command has waited so far: for a turn, or held by its limit.
-    pub fn book_wait(&mut self, now_ns: u64) {
-        if self.line.is_empty() {
-            return;
+    /// It was given so much of the device.
+    pub fn note_given(&mut self, ns: u64) {
+        self.given_ns += ns;
+    }
+
+    /// Books the time in which it had work that was not done, as far as that is known; from now on it has some or has not. all_ns: what
+    /// the device gave everybody so far.
+    pub fn note_asking(&mut self, at_ns: u64, all_ns: u64) {
+        if let Some(from_ns) = self.asks_from_ns {
+            let asked_ns = at_ns.saturating_sub(from_ns);
+            // It is measured at its end: what is more than this stretch belongs to the next one.
+            let others_ns = (all_ns - self.given_ns)
+                .saturating_sub(self.others_then_ns)
+                .min(asked_ns);
+            self.context.add_asked_ns(asked_ns, others_ns);
+            self.others_then_ns += others_ns;
+        } else {
+            self.others_then_ns = all_ns - self.given_ns;
         }
+        let from_ns = self.asks_from_ns.map_or(at_ns, |from_ns| from_ns.max(at_ns));
+        self.asks_from_ns = self.is_busy().then_some(from_ns);
+    }
+
+    /// Books what its first command has waited so far: for a turn, or held by its limit.
+    pub fn book_wait(&mut self, now_ns: u64, all_ns: u64) {
+        if self.line.is_empty() {
+            return; // how long what the device has took is known at its end
+        }
+        self.note_asking(now_ns, all_ns);
         match self.throttling.held_ns {
             Some(from_ns) => {
                 let since_ns = from_ns.max(self.booked_ns);

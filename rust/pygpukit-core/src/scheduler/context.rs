@@ -23,7 +23,9 @@ pub struct TaskContext {
     /// Of all tasks of its partition.
     partition: Option<Arc<Activity>>,
     paced: AtomicU64,
+    asked_ns: AtomicU64,
     waited_ns: AtomicU64,
+    others_ns: AtomicU64,
     throttles: AtomicU64,
     throttled_ns: AtomicU64,
     host_ns: AtomicU64,
@@ -43,6 +45,10 @@ pub struct Used {
     pub transfers: u64,
     pub gpu_ns: u64,
     pub paced: u64,
+    /// For so long it had work that was not done, with the device or waiting.
+    pub asked_ns: u64,
+    /// Device time that others had meanwhile.
+    pub others_ns: u64,
     pub waited_ns: u64,
     /// How often its limit held it back, and for how long.
     pub throttles: u64,
@@ -59,7 +65,9 @@ impl AddAssign for Used {
         self.transfers += more.transfers;
         self.gpu_ns += more.gpu_ns;
         self.paced += more.paced;
+        self.asked_ns += more.asked_ns;
         self.waited_ns += more.waited_ns;
+        self.others_ns += more.others_ns;
         self.throttles += more.throttles;
         self.throttled_ns += more.throttled_ns;
         self.host_ns += more.host_ns;
@@ -93,7 +101,9 @@ impl TaskContext {
             activity: Activity::default(),
             partition: None,
             paced: AtomicU64::new(0),
+            asked_ns: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
+            others_ns: AtomicU64::new(0),
             throttles: AtomicU64::new(0),
             throttled_ns: AtomicU64::new(0),
             host_ns: AtomicU64::new(0),
@@ -171,6 +181,12 @@ impl TaskContext {
         self.paced.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Time in which it had work that was not done, and what of the device's others had meanwhile.
+    pub fn add_asked_ns(&self, ns: u64, others_ns: u64) {
+        self.asked_ns.fetch_add(ns, Ordering::Relaxed);
+        self.others_ns.fetch_add(others_ns, Ordering::Relaxed);
+    }
+
     /// Time that its launches waited for a turn.
     pub fn add_waited_ns(&self, ns: u64) {
         self.waited_ns.fetch_add(ns, Ordering::Relaxed);
@@ -201,6 +217,7 @@ impl TaskContext {
             self.count(|activity| activity.submit(kind, count));
         }
         self.add_gpu_ns(used.gpu_ns);
+        self.add_asked_ns(used.asked_ns, used.others_ns);
         self.add_waited_ns(used.waited_ns);
         self.throttles.fetch_add(used.throttles, Ordering::Relaxed);
         self.throttled_ns.fetch_add(used.throttled_ns, Ordering::Relaxed);
@@ -221,7 +238,9 @@ impl TaskContext {
             transfers,
             gpu_ns,
             paced: self.paced(),
+            asked_ns: self.asked_ns.load(Ordering::Relaxed),
             waited_ns: self.waited_ns(),
+            others_ns: self.others_ns.load(Ordering::Relaxed),
             throttles: self.throttles.load(Ordering::Relaxed),
             throttled_ns: self.throttled_ns(),
             host_ns: self.host_ns.load(Ordering::Relaxed),
