@@ -49,6 +49,17 @@ def test_names_without_a_header(body: str, value: int, check: bool) -> None:
     assert out.to_numpy()[0] == value
 
 
+def test_the_version_of_the_runtime_is_told() -> None:
+    source = """#if CUDART_VERSION < 12000
+struct double3 { double x, y, z; };
+#endif
+__global__ void k(double3 *o) { o->x = __CUDACC_VER_MAJOR__ * 1000 <= CUDART_VERSION; }"""
+    with_nvrtc(source)
+    out = gp.from_numpy(np.zeros(3, "float64"))
+    gp.jit(source)[1, 1](out)
+    assert out.to_numpy()[0] == 1
+
+
 def test_a_source_may_have_such_names_for_its_own() -> None:
     source = """#define cudaSuccess 41
 #define NULL 0

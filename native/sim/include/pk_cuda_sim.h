@@ -15,6 +15,10 @@
 #define __CUDACC_RTC__ 1
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 8
+#define __CUDACC_VER_BUILD__ 0
+#define CUDART_VERSION 12080
+#define __CUDA_ARCH_LIST__ 900
+#define CUDARTAPI
 #define __CUDA_ARCH__ 900
 #define PYGPUKIT_SIM 1
 

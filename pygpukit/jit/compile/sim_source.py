@@ -20,7 +20,13 @@ from pygpukit.jit.source.signature import KernelSignature, scan, scan_variables
 STUB_FILE = "<kernels>"  # where messages about the entry table come from
 
 # Those of pk_cuda_sim.h that sources ask for.
-MACROS = {"PYGPUKIT_SIM": "1", "__CUDACC__": "1", "__CUDACC_RTC__": "1", "__CUDA_ARCH__": "900"}
+MACROS = {
+    "PYGPUKIT_SIM": "1",
+    "__CUDACC__": "1",
+    "__CUDACC_RTC__": "1",
+    "__CUDA_ARCH__": "900",
+    "CUDART_VERSION": "12080",
+}
 _OPAQUE = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)
       | ^[ \t]*\#(?:\\\n|/\*.*?(?:\*/|\Z)|(?!//|/\*)[^\n])*
