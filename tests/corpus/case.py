@@ -30,7 +30,8 @@ class Case:
     multiply-add where the source does not ask for it). tolerance: the relative norm of the difference from the
     reference that is allowed for floating-point outputs, and why; 0 means equal. normalise(**arrays): brings outputs
     whose order the device may choose into one order. bfloat16: arrays whose uint16 values are bits of bfloat16.
-    variant: tells cases of the same kernel apart.
+    variant: tells cases of the same kernel apart. textures, surfaces: arrays that the kernel is given as such, and the
+    settings of gp.Texture or gp.Surface.
     """
 
     kernel: str
@@ -48,6 +49,8 @@ class Case:
     normalise: Callable[..., dict[str, Array]] | None = None
     bfloat16: tuple[str, ...] = ()
     variant: str = ""
+    textures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    surfaces: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.tolerance > 0) != bool(self.reason):
@@ -98,8 +101,20 @@ class Case:
             for name, value in arguments.items()
         }
         launcher = kernel.launcher(self.grid, self.block, shared_bytes=self.shared_bytes, cooperative=self.cooperative)
-        launcher(*device.values())
-        return {name: value.to_numpy() for name, value in device.items() if isinstance(value, gp.GPUArray)}
+        objects = {name: gp.Surface(device[name], **settings) for name, settings in self.surfaces.items()}
+        textures = {name: self._texture(device[name], settings) for name, settings in self.textures.items()}
+        launcher(*{**device, **objects, **textures}.values())
+        outputs = {**device, **objects}
+        return {name: value.to_numpy() for name, value in outputs.items() if isinstance(arguments[name], np.ndarray)}
+
+    def _texture(self, array: Any, settings: Mapping[str, Any]) -> Any:
+        import pygpukit as gp
+
+        if "layout" in settings:
+            aligned = gp.Texture.empty(array.shape, array.dtype)
+            aligned[...] = array
+            array = aligned
+        return gp.Texture(array, **settings)
 
     def _to_device(self, name: str, value: Array) -> Any:
         import pygpukit as gp
