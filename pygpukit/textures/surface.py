@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.textures.opened import Opened
-from pygpukit.textures.shape import SURFACE, Shape, shape_of
+from pygpukit.textures.shape import GATHER, SURFACE, Shape, shape_of
 
 if TYPE_CHECKING:
     import numpy
@@ -66,7 +66,7 @@ class Surface(Opened):
         name: str = "surface",
     ) -> None:
         shape = shape_of(array, "surface", channels, layered, cubemap)
-        self._shape = replace(shape, flags=shape.flags | SURFACE)
+        self._shape = replace(shape, flags=shape.flags & ~GATHER | SURFACE)
         self._extents = tuple(array.shape)
         memory = native.DeviceArray(shape.extents, shape.format, channels, self._shape.flags, 0, name)
         memory.copy(array if array.is_contiguous() else array.contiguous(), 0, True)
