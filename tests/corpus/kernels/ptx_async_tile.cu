@@ -1,4 +1,4 @@
-// Tiles that copies bring: what lies behind the end counts as zero.
+// ptx_async_tile.cu: tiles that copies bring: what lies behind the end counts as zero.
 extern "C" __global__ void ptx_async_tile(const float *in, float *out, int n) {
   __shared__ __align__(16) float tile[256];
   const int i = threadIdx.x, at = blockIdx.x * 256 + 4 * i, left = n - at;

@@ -1,4 +1,4 @@
-// A histogram: each block's in shared memory, then all of them together.
+// ptx_bins.cu: a histogram: each block's in shared memory, then all of them together.
 extern "C" __global__ void ptx_bins(const unsigned *in, unsigned *bins, int n) {
   __shared__ unsigned own[16];
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Words with their bytes the other way round: one permutation each.
+// ptx_byte_order.cu: words with their bytes the other way round: one permutation each.
 extern "C" __global__ void ptx_byte_order(const unsigned *in, unsigned *out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;

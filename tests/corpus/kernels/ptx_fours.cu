@@ -1,4 +1,4 @@
-// Four words a load and a store, past the caches that nobody reads again.
+// ptx_fours.cu: four words a load and a store, past the caches that nobody reads again.
 extern "C" __global__ void ptx_fours(const unsigned *in, unsigned *out, int fours) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= fours) return;

@@ -1,4 +1,4 @@
-// What two of three bit sets say, by one table of three bits.
+// ptx_majority.cu: what two of three bit sets say, by one table of three bits.
 extern "C" __global__ void ptx_majority(const unsigned *a, const unsigned *b, const unsigned *c, unsigned *out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;

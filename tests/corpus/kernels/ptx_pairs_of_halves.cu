@@ -1,4 +1,4 @@
-// Floats as pairs of halves, the first in the lower half of a word.
+// ptx_pairs_of_halves.cu: floats as pairs of halves, the first in the lower half of a word.
 extern "C" __global__ void ptx_pairs_of_halves(const float *in, unsigned *out, int pairs) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= pairs) return;

@@ -1,4 +1,4 @@
-// Dot products of rows of bytes, four at a time.
+// ptx_quantised_dot.cu: dot products of rows of bytes, four at a time.
 extern "C" __global__ void ptx_quantised_dot(const int *a, const int *b, int *out, int words) {
   int sum = 0;
   for (int i = 0; i < words; ++i)

@@ -1,4 +1,4 @@
-// One warp a row: lanes add what lanes above them have, so that the first one has it all.
+// ptx_row_sums.cu: one warp a row: lanes add what lanes above them have, so that the first one has it all.
 extern "C" __global__ void ptx_row_sums(const int *in, int *out, int columns) {
   int sum = 0;
   for (int i = threadIdx.x; i < columns; i += 32) sum += in[blockIdx.x * columns + i];

@@ -1,4 +1,4 @@
-// A block's words the other way round, through shared memory by its 32-bit addresses.
+// ptx_shared_turn.cu: a block's words the other way round, through shared memory by its 32-bit addresses.
 extern "C" __global__ void ptx_shared_turn(const unsigned *in, unsigned *out) {
   __shared__ unsigned tile[96];
   const unsigned at = (unsigned)__cvta_generic_to_shared(tile), i = threadIdx.x;

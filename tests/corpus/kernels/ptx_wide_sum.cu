@@ -1,4 +1,4 @@
-// Sums of numbers of 128 bits, the lower half first: the carry passes through the flag.
+// ptx_wide_sum.cu: sums of numbers of 128 bits, the lower half first: the carry passes through the flag.
 extern "C" __global__ void ptx_wide_sum(const unsigned long long *a, const unsigned long long *b,
                                         unsigned long long *out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
