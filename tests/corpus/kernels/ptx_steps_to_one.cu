@@ -1,4 +1,4 @@
-// ptx_steps_to_one.cu: how many steps of halving, or of three times and one more, lead to one: a loop of labels and predicates.
+// ptx_steps_to_one.cu: how many steps of halving, or of three times and one more, lead to one, by labels.
 extern "C" __global__ void ptx_steps_to_one(const unsigned *in, unsigned *out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
