@@ -102,7 +102,7 @@ class _Stream:
 
     def counts(self) -> tuple[int, int]:
         """(launches, of those held back) since it was allocated."""
-        launches, paced, _, _ = self.context.core.work()
+        launches, paced, *_ = self.context.core.work()
         return launches - self.before[0], paced - self.before[1]
 
     def let_go(self) -> None:
@@ -234,7 +234,7 @@ class KernelPacingEngine:
         """One with a share has it by create_context() or another engine."""
         if context.share > 0:
             return False
-        launches, paced, _, _ = context.core.work()
+        launches, paced, *_ = context.core.work()
         stream = _Stream(context, False, share_ppm, (launches, paced))
         taken = self._resize(stream, share_ppm)
         if taken:
