@@ -50,15 +50,15 @@ def launch(case: Case, evicted: bool = False) -> dict[str, bytes]:
     """The bytes of every array after one launch. evicted: each is on the host when the launch comes, and again when it
     was submitted."""
     one = spread(case.name)
-    arguments = one.arrays(case.arguments(SEED))
-    arrays = [value for value in arguments.values() if isinstance(value, gp.GPUArray)] if evicted else []
+    taken, kept = case.placed(case.arguments(SEED))
+    arrays = [value for value in taken.values() if isinstance(value, gp.GPUArray)] if evicted else []
     for array in arrays:
         evict(array)
-    one.launch(arguments)
+    one.launch(taken)
     for array in arrays:
         assert array.resident  # the launch brought it back
         evict(array)
-    return {name: values.tobytes() for name, values in one.found(arguments).items()}
+    return {name: values.tobytes() for name, values in one.found(kept).items()}
 
 
 @functools.cache
@@ -66,9 +66,9 @@ def plain(name: str) -> dict[str, bytes]:
     """Without any task; and it is what NumPy says."""
     one = spread(name)
     arguments = one.case.arguments(SEED)
-    placed = one.arrays(arguments)
-    one.launch(placed)
-    found = one.found(placed)
+    taken, kept = one.case.placed(arguments)
+    one.launch(taken)
+    found = one.found(kept)
     wrong = one.case.difference(found, one.case.expected(arguments))
     assert not wrong, f"{name}: {wrong}, PYGPUKIT_CORPUS_SEED={SEED}"
     return {name: values.tobytes() for name, values in found.items()}

@@ -96,16 +96,20 @@ class Case:
             name=self.file,
             **jit_options,
         )
-        device = {
-            name: self._to_device(name, value) if isinstance(value, np.ndarray) else value
-            for name, value in arguments.items()
-        }
+        taken, kept = self.placed(arguments)
         launcher = kernel.launcher(self.grid, self.block, shared_bytes=self.shared_bytes, cooperative=self.cooperative)
-        objects = {name: gp.Surface(device[name], **settings) for name, settings in self.surfaces.items()}
-        textures = {name: self._texture(device[name], settings) for name, settings in self.textures.items()}
-        launcher(*{**device, **objects, **textures}.values())
-        outputs = {**device, **objects}
-        return {name: value.to_numpy() for name, value in outputs.items() if isinstance(arguments[name], np.ndarray)}
+        launcher(*taken.values())
+        return {name: array.to_numpy() for name, array in kept.items()}
+
+    def placed(self, arguments: Values) -> tuple[Values, Values]:
+        """(what a launch takes: numbers, arrays on the device, textures and surfaces; what holds each array afterwards:
+        for a texture the array that it was made of)."""
+        import pygpukit as gp
+
+        arrays = {n: self._to_device(n, value) for n, value in arguments.items() if isinstance(value, np.ndarray)}
+        surfaces = {name: gp.Surface(arrays[name], **settings) for name, settings in self.surfaces.items()}
+        textures = {name: self._texture(arrays[name], settings) for name, settings in self.textures.items()}
+        return {**arguments, **arrays, **surfaces, **textures}, {**arrays, **surfaces}
 
     def _texture(self, array: Any, settings: Mapping[str, Any]) -> Any:
         import pygpukit as gp

@@ -60,14 +60,9 @@ class Spread:
             self.waves * wave, case.block, shared_bytes=case.shared_bytes + shared_bytes
         )
 
-    def arrays(self, arguments: Values) -> dict[str, Any]:
-        """The arguments, arrays on the device."""
-        place = self.case._to_device
-        return {n: place(n, value) if isinstance(value, np.ndarray) else value for n, value in arguments.items()}
+    def launch(self, taken: Values) -> None:
+        self._launch(*taken.values())
 
-    def launch(self, placed: dict[str, Any]) -> None:
-        self._launch(*placed.values())
-
-    def found(self, placed: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    def found(self, kept: Values) -> dict[str, np.ndarray[Any, Any]]:
         """Every array, in the case's one order."""
-        return self.case.normalised({n: a.to_numpy() for n, a in placed.items() if isinstance(a, gp.GPUArray)})
+        return self.case.normalised({name: array.to_numpy() for name, array in kept.items()})
