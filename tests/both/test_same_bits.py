@@ -8,7 +8,6 @@ import secrets
 import threading
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from corpus.case import Array, Case
 from corpus.cases import CASES
@@ -37,15 +36,12 @@ def launch(
     kernel = gp.jit(case.source, func=case.kernel, options=case.options, defines=case.defines, name=case.file)
     whole_or_parts = kernel if blocks is None else kernel.sliced(blocks)
     bound = whole_or_parts.launcher(case.grid, case.block, shared_bytes=case.shared_bytes, cooperative=case.cooperative)
-    device = {
-        name: case._to_device(name, value) if isinstance(value, np.ndarray) else value
-        for name, value in case.arguments(SEED).items()
-    }
-    arrays = {name: value for name, value in device.items() if isinstance(value, gp.GPUArray)}
-    for step in (between, lambda _: bound(*device.values()), between):
+    taken, kept = case.placed(case.arguments(SEED))
+    arrays = [value for value in kept.values() if isinstance(value, gp.GPUArray)]
+    for step in (between, lambda _: bound(*taken.values()), between):
         if step is not None:
-            step(list(arrays.values()))
-    found: dict[str, Array] = case.normalised({name: array.to_numpy() for name, array in arrays.items()})
+            step(arrays)
+    found: dict[str, Array] = case.normalised({name: array.to_numpy() for name, array in kept.items()})
     return {name: values.tobytes() for name, values in found.items()}
 
 

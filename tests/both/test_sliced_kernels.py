@@ -27,13 +27,9 @@ def runnable(case: Case) -> bool:
 
 
 def run(case: Case, launch: Callable[..., None], arguments: dict[str, object]) -> dict[str, Array]:
-    device = {
-        name: case._to_device(name, value) if isinstance(value, np.ndarray) else value
-        for name, value in arguments.items()
-    }
-    launch(*device.values())
-    found = {name: value.to_numpy() for name, value in device.items() if isinstance(value, gp.GPUArray)}
-    return case.normalised(found)
+    taken, kept = case.placed(arguments)
+    launch(*taken.values())
+    return case.normalised({name: array.to_numpy() for name, array in kept.items()})
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
