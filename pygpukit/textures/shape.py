@@ -18,6 +18,7 @@ FORMATS = {
 LAYERED, SURFACE, CUBEMAP, GATHER = 1, 2, 4, 8
 _MOST_GATHERED = 32768
 CHANNELS = (1, 2, 4)
+CLAMP = 1  # of the address modes
 FACES = 6
 
 
@@ -41,6 +42,13 @@ class Shape:
         """Levels of a whole mipmap."""
         width, height, depth = self.extents
         return max(width, height, depth if self.volume else 0).bit_length()
+
+    def addresses(self, modes: tuple[int, int, int]) -> tuple[int, int, int]:
+        """The address modes of three axes: clamp for those that there are not, else a device filters a row with the
+        border above it."""
+        width, height, _ = self.extents
+        x, y, z = (mode if there else CLAMP for mode, there in zip(modes, (width, height, self.volume), strict=True))
+        return x, y, z
 
     def level(self, number: int) -> tuple[int, ...]:
         """The shape of an array with a level's elements: slices, rows, columns and channels, as far as there are."""

@@ -118,7 +118,7 @@ class Texture(Opened):
             flags,
             _choice("filter", filter, _FILTERS),
             _choice("mipmap_filter", mipmap_filter, _FILTERS),
-            modes,
+            shape.addresses(modes),
             _floats("levels", levels, 3),
             _floats("border", [border] * 4 if isinstance(border, int | float) else border, 4),
         )

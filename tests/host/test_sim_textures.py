@@ -17,6 +17,7 @@ from pygpukit._core import native
 from pygpukit.core.errors import CompileError, GPUError
 from pygpukit.jit import jit
 from pygpukit.jit.compile import sim_textures, simulator
+from pygpukit.textures.shape import shape_of
 
 HEAD = 'extern "C" __global__ void k(unsigned long long t, float *out, int at) {\n'
 
@@ -189,3 +190,12 @@ def test_nvrtc_takes_the_same_sources(arch: str) -> None:
 def test_no_text_breaks_the_search_for_references(text: str) -> None:
     for offset, message in sim_textures.references(text):
         assert text[offset:].startswith(("texture", "surface")) and "gp." in message
+
+
+def test_an_axis_that_a_texture_lacks_is_clamped() -> None:
+    """With another mode an H200 filters a row with the border above it."""
+    border = (3, 3, 3)
+    shapes = [gp.zeros(5), gp.zeros((4, 5)), gp.zeros((3, 4, 5))]
+    seen = [shape_of(array, "texture", 1, False, False).addresses(border) for array in shapes]
+    assert seen == [(3, 1, 1), (3, 3, 1), border]
+    assert shape_of(gp.zeros((3, 5)), "texture", 1, True, False).addresses(border) == (3, 1, 1)

@@ -67,6 +67,21 @@ def test_without_a_toolkit_there_is_no_set(alone: Path) -> None:
     assert toolchain.nvrtc_candidates() == ["libnvrtc.so.14", "libnvrtc.so.13", "libnvrtc.so.12"]  # the loader searches
 
 
+def test_headers_come_from_the_place_that_has_the_most_of_them(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def touch(*paths: Path) -> None:
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+    wheel(alone / "site", "13.0")  # as beside PyTorch: CUDA's headers alone
+    home = toolkit(alone / "home", "13.0") / "include"
+    touch(home / "nv" / "target", home / "cccl" / "nv" / "target", home / "cccl" / "cuda" / "std" / "type_traits")
+    touch(toolkit(alone / "path", "13.1") / "include" / "crt" / "mma.h")  # another version's do not count
+    monkeypatch.setenv("CUDA_HOME", str(home.parent))
+    monkeypatch.setenv("CUDA_PATH", str(alone / "path"))
+    assert {one.headers for one in toolchain.found() if one.version == (13, 0)} == {(home, home / "cccl")}
+
+
 def test_the_newest_set_that_makes_tile_kernels_comes_first(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel(alone / "site", "13.0")
     monkeypatch.setenv("CUDA_HOME", str(toolkit(alone / "home", "13.4", *WHOLE)))

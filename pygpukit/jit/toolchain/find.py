@@ -103,8 +103,9 @@ def _identified(place: Place, nvrtc: Path) -> tuple[Version | None, Path | None]
 
 
 def _headers(order: list[Place], version: Version, lacks: dict[str, str]) -> tuple[Path, ...]:
-    """CUDA's headers of a version, and the C++ core libraries beside them, which cuda_fp16.h reads."""
-    others = []
+    """CUDA's headers of a version, and the C++ core libraries beside them, which cuda_fp16.h reads. Wheels and toolkits
+    bring more or less of them: the first place that has the most."""
+    others, sets = [], []
     for place in order:
         for folder in place.headers:
             if not (folder / "cuda_fp16.h").is_file():
@@ -113,10 +114,20 @@ def _headers(order: list[Place], version: Version, lacks: dict[str, str]) -> tup
                 others.append(f"{folder} has those of {_text(own)}")
                 continue
             libraries = [one / part for one in (folder, *place.headers) for part in ("", "cccl")]
-            core = next((one for one in libraries if (one / "nv" / "target").is_file()), None)
-            return tuple(dict.fromkeys((folder, *(() if core is None else (core,)))))
-    lacks["headers"] = "; ".join((f"no CUDA headers of version {_text(version)} were found", *others))
-    return ()
+            core = max(libraries, key=_core_parts)
+            sets.append((_core_parts(core), (folder / "crt" / "mma.h").is_file(), folder, core))
+    if not sets:
+        lacks["headers"] = "; ".join((f"no CUDA headers of version {_text(version)} were found", *others))
+        return ()
+    parts, _, folder, core = max(sets, key=lambda one: one[:2])
+    return tuple(dict.fromkeys((folder, *((core,) if parts else ()))))
+
+
+def _core_parts(folder: Path) -> int:
+    """How much of the C++ core libraries a folder has: nothing, what the compiler's own headers read, or all."""
+    if not (folder / "nv" / "target").is_file():
+        return 0
+    return 2 if (folder / "cuda" / "std" / "type_traits").is_file() else 1
 
 
 def _tileiras(order: list[Place], version: Version, lacks: dict[str, str]) -> Path | None:
