@@ -123,7 +123,7 @@ def test_the_long_kernel_of_a_tenant_alone_can_be_cut_before_another_comes(sched
 
 
 @gp.fuse
-def wide(x: gp.GPUArray) -> gp.GPUArray:
+def gently_fused(x: gp.GPUArray) -> gp.GPUArray:
     return gp.exp(x * 0.5) + x
 
 
@@ -131,8 +131,8 @@ def wide(x: gp.GPUArray) -> gp.GPUArray:
 def test_a_kernel_of_the_package_is_cut_and_its_output_has_the_same_bits(scheduler: Scheduler, how: str) -> None:
     count = 1 << (21 if native.backend_name() == "sim" else 28)
     x = gp.from_numpy(np.random.default_rng(0).random(count, np.float32))
-    name = "wide" if how == "fused" else "Exp"
-    operate = wide if how == "fused" else gp.exp
+    name = "gently_fused" if how == "fused" else "Exp"
+    operate = gently_fused if how == "fused" else gp.exp
     last: dict[str, gp.GPUArray] = {}
     with host.built_in_kernels():
         figures = _beside(scheduler, lambda: last.update(out=operate(x)), name)

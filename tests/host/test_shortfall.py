@@ -128,7 +128,7 @@ def shown(task: Any) -> str:
 
 def test_stats_and_the_notebook_say_why() -> None:
     with Scheduler(total_memory="1GB") as scheduler:
-        idle = scheduler.submit(time.sleep, 0.02, memory="1MB", bandwidth=0.5, policy="guaranteed")
+        idle = scheduler.submit(time.sleep, 0.5, memory="1MB", bandwidth=0.5, policy="guaranteed")
         free = scheduler.submit(int)
         for task in (idle, free):
             task.result(PATIENCE_S)

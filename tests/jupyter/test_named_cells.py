@@ -92,7 +92,7 @@ def test_what_cannot_be_simulated_is_told_at_its_place(shell: Any) -> None:
     cuda(shell, "--name tools.cuh", TOOLS)
     body = USER.replace("x[0] = ", 'extern __shared__ int s[]; asm("nop;");\n    x[0] = ')
     (one,) = failure(shell, "--with tools.cuh", body).diagnostics  # type: ignore[attr-defined]
-    assert (one.file, one.line, one.column) == ("cell", 3, 32)
+    assert (one.file, one.line, one.column) == ("cell", 3, 37)  # of the instruction
     body = USER.replace("x[0] = ", "extern __shared__ int s[]; missing();\n    x[0] = ")
     error = failure(shell, "--with tools.cuh", body)
     assert (error.diagnostics[0].line, error.diagnostics[0].column) == (3, 32)  # type: ignore[attr-defined]
