@@ -1,7 +1,7 @@
 // pipeline_stages.cu: a cuda::pipeline of two stages hands tiles from one warp to another.
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
-
+#pragma nv_diag_suppress static_var_with_dynamic_init
 __global__ void pipeline_stages(const int *in, int *sums, int tiles) {
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
   __shared__ int stages[2][32];
