@@ -39,7 +39,7 @@ class Kernel(Protocol):
         """Why it does not make a product, "" where it takes it."""
 
     def finishes(self, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
-        """Whether run() does what comes after the sums in its launch."""
+        """Whether run() applies the epilogue in its launch."""
 
     def run(self, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
         """out = after(a @ b). after: where finishes() says so."""

@@ -1,1 +1,1 @@
-"""What comes after the sums of a product: scale, bias, activation, residual, conversion."""
+"""Epilogues of matrix products: scale, bias, activation, residual, conversion."""

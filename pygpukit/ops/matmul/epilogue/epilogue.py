@@ -1,4 +1,4 @@
-"""What comes after the sums of a matrix product: scale, bias, activation, another array added."""
+"""Epilogue: scale, bias, activation and residual that follow the sums of a matrix product."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "swiglu
 
 
 def in_kernel(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
-    """Of kernels that do in their launch what comes after the sums, but for conversions."""
+    """An epilogue that a kernel applies in its own launch, but for conversions."""
     return after.conversion is None
 
 

@@ -1,4 +1,4 @@
-"""What comes after a product (scale, bias, activation, an array added): in the launch that sums, or in one after it."""
+"""The epilogue of a product (scale, bias, activation, residual): in the launch that sums, or in a second launch."""
 
 from __future__ import annotations
 
