@@ -20,12 +20,17 @@ from pygpukit.scheduler import Scheduler, create_context
 
 @pytest.fixture
 def kernels() -> Iterator[overcommit.Kernels]:
-    """What tenants launch; the memory limit and the memory in use are in the end as they were."""
-    gc.collect()
-    before = {name: pool.stats()[name] for name in ("quota", "used")}
+    """What tenants launch; the memory limit and the memory of arrays, wherever it is, are in the end as they were."""
+    before = figures()
     yield overcommit._kernels("sim")
+    assert figures() == before
+
+
+def figures() -> tuple[int, int]:
+    """Bytes: the limit, and of arrays on the device and on the host."""
     gc.collect()
-    assert {name: pool.stats()[name] for name in before} == before
+    stats = pool.stats()
+    return stats["quota"], stats["used"] + stats["evicted"]
 
 
 @pytest.fixture
@@ -39,11 +44,18 @@ def tenant(kernels: overcommit.Kernels) -> Iterator[overcommit.Churner]:
     context.destroy()
 
 
-def test_overcommitted_tenants_keep_every_byte_and_their_quotas(kernels: overcommit.Kernels) -> None:
+@pytest.mark.parametrize("kept_mib", [(), (1,) * 20, (90, 3)], ids=["alone", "beside small ones", "beside large ones"])
+def test_overcommitted_tenants_keep_every_byte_and_their_quotas(
+    kernels: overcommit.Kernels, kept_mib: tuple[int, ...]
+) -> None:
+    """Beside arrays that nobody uses, and the holes that freed ones left between them."""
+    kept = [gp.ones(mib << 18) for mib in kept_mib for _ in range(2)]
+    del kept[::2]
     found = {row.name: row.value for row in overcommit.contest(kernels, 2, 0.3)}
     assert found["work"] and found["evictions"] and found["restores"], "nothing was overcommitted"
     assert found["requests over a quota"] and found["wrong bytes"] == found["refused within a quota"] == 0
     assert found["not refused with the exact numbers"] == 0
+    assert all((array.to_numpy() == 1).all() for array in kept)
 
 
 def test_without_overcommit_nothing_moves(kernels: overcommit.Kernels) -> None:
