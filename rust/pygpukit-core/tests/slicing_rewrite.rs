@@ -41,6 +41,17 @@ fn reads_of_the_block_index_get_the_offset_and_those_of_the_grid_the_whole() {
 }
 
 #[test]
+fn textures_and_surfaces_have_dimensions_in_their_names() {
+    let body = "\tmov.u32 %r1, %ctaid.x;\n\ttex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];\n\
+                \ttex.level.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1, %f5, %f6, %f6}], %f7;\n\
+                \tsust.b.3d.b32.trap [%rd2, {%r1, %r2, %r3, %r3}], {%r4};\n";
+    let text = sliced(&module(body)).unwrap();
+    for line in body.lines().skip(1) {
+        assert!(text.contains(line.trim()), "{line:?} is missing in {text}");
+    }
+}
+
+#[test]
 fn an_entry_without_parameters_gets_a_list() {
     for list in ["", "()", "( )"] {
         let source = format!("{HEAD}.entry k{list}\n{{ mov.u32 %r1, %ctaid.y; ret; }}");
@@ -187,6 +198,7 @@ fn a_later_version_is_lowered_to_the_newest_known() {
 fn malformed_text_is_refused_with_its_line() {
     for (text, line) in [
         ("\u{1}", 1),
+        (".entry k() {\n.", 2),
         ("/* open", 1),
         (".file 1 \"open", 1),
         (".version", 1),

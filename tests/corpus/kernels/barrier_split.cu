@@ -1,6 +1,8 @@
 // barrier_split.cu: each thread arrives at a cuda::barrier, does what needs nobody, and then waits for the others.
 #include <cuda/barrier>
 
+#pragma nv_diag_suppress static_var_with_dynamic_init
+
 __global__ void barrier_split(const int *in, int *out, int rounds) {
   __shared__ int values[64];
   __shared__ cuda::barrier<cuda::thread_scope_block> filled, read;

@@ -8,7 +8,7 @@ use super::reason::{Reason, Unsliceable};
 pub enum Kind {
     /// An identifier, a register (%r1), a label ($L__BB0_2) or the first part of an opcode.
     Word,
-    /// ".u32", ".entry": the dot belongs to it.
+    /// ".u32", ".entry", a texture's ".2d": the dot belongs to it.
     Dotted,
     Number,
     Text,
@@ -82,7 +82,7 @@ pub fn tokens(source: &str) -> Result<Vec<Token>, Unsliceable> {
                 }
                 (Kind::Text, end + 1)
             }
-            b'.' if starts_word(at(i + 1)) => (Kind::Dotted, end_of(i + 1, in_word)),
+            b'.' if starts_word(at(i + 1)) || at(i + 1).is_ascii_digit() => (Kind::Dotted, end_of(i + 1, in_word)),
             c if starts_word(c) => (Kind::Word, end_of(i + 1, in_word)),
             c if c.is_ascii_digit() => (Kind::Number, end_of(i + 1, |c| in_word(c) || c == b'.')),
             c if SIGNS.contains(&c) => (Kind::Sign(c), i + 1),
