@@ -134,14 +134,20 @@ struct pk_sim_memory_work {
   typedef typename Shape::stored Stored;
   typedef pk_sim_fragment_frame<Stored> Frame;
   static constexpr int kept = Shape::kept;
+#ifdef PK_SIM_CHECK
+  // Nobody knows which lane writes what: not the one that is likely to read it, or a missing barrier would not show.
+  static constexpr int other_piece = 21;
+#else
+  static constexpr int other_piece = 0;
+#endif
 
   PK_SIM_MATRIX_INLINE pk_sim_spot place_in_piece(bool along, int lane, int j) {
-    const int at = lane * kept + j, length = along ? Shape::columns : Shape::rows;
+    const int at = (lane ^ other_piece) * kept + j, length = along ? Shape::columns : Shape::rows;
     return along ? pk_sim_spot{at / length, at % length} : pk_sim_spot{at % length, at / length};
   }
   // Where the piece of a lane begins.
   PK_SIM_MATRIX_INLINE Stored *piece(const void *matrix, unsigned ldm, bool along, int lane) {
-    const int at = lane * kept, length = along ? Shape::columns : Shape::rows;
+    const int at = (lane ^ other_piece) * kept, length = along ? Shape::columns : Shape::rows;
     return (Stored *)matrix + (size_t)(at / length) * (ldm / Shape::element::count) + at % length;
   }
   static PK_SIM_UNCHECKED void ask_alike(void *const *frames) {
