@@ -1,18 +1,10 @@
 // mma_bits.cu: how many bits rows of 256 bits share, a warp for sixteen rows and eight others.
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 
 __device__ void count_common(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#ifdef PYGPUKIT_SIM
-  pk_sim_mma<16, 8, 256, pk_sim_mma_s32, pk_sim_mma_b1, pk_sim_mma_b1, pk_sim_mma_s32, 0, 1, 3>(d, a, b, d, __FILE__,
-                                                                                                __LINE__);
-#else
   asm volatile("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
                "{%8, %9}, {%0, %1, %2, %3};"
                : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }
 
 __global__ void mma_bits(const unsigned *a, const unsigned *b, int *common, int others) {

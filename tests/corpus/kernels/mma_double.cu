@@ -1,17 +1,9 @@
 // mma_double.cu: doubles, 8 x 8 x 4 a step, with the running sum of the tile's own products kept in registers.
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 
 __device__ void multiply(double (&d)[2], const double (&a)[1], const double (&b)[1]) {
-#ifdef PYGPUKIT_SIM
-  pk_sim_mma<8, 8, 4, pk_sim_mma_f64, pk_sim_mma_f64, pk_sim_mma_f64, pk_sim_mma_f64, 0, 1, 0>(d, a, b, d, __FILE__,
-                                                                                               __LINE__);
-#else
   asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
                : "+d"(d[0]), "+d"(d[1])
                : "d"(a[0]), "d"(b[0]));
-#endif
 }
 
 __global__ void mma_double(const double *a, const double *b, double *c, int rows, int inner, int columns) {

@@ -1,39 +1,23 @@
 // mma_half.cu: matrix product by mma.sync, operands in shared memory, read by ldmatrix, the second one transposed.
 #include <cuda_fp16.h>
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 
 __device__ void read_left(unsigned (&to)[4], const half *row) {
-#ifdef PYGPUKIT_SIM
-  pk_sim_ldmatrix<4, false>(to, row, __FILE__, __LINE__);
-#else
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"((unsigned)__cvta_generic_to_shared(row))
                : "memory");
-#endif
 }
 __device__ void read_right(unsigned (&to)[2], const half *row) {
-#ifdef PYGPUKIT_SIM
-  pk_sim_ldmatrix<2, true>(to, row, __FILE__, __LINE__);
-#else
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
                : "=r"(to[0]), "=r"(to[1])
                : "r"((unsigned)__cvta_generic_to_shared(row))
                : "memory");
-#endif
 }
 __device__ void multiply(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#ifdef PYGPUKIT_SIM
-  pk_sim_mma<16, 8, 16, pk_sim_mma_f32, pk_sim_mma_f16, pk_sim_mma_f16, pk_sim_mma_f32, 0, 1, 0>(d, a, b, d, __FILE__,
-                                                                                                __LINE__);
-#else
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
                "{%0, %1, %2, %3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }
 
 __global__ void mma_half(const half *a, const half *b, float *c, int inner, int columns) {

@@ -1,18 +1,10 @@
 // mma_int8.cu: signed and unsigned bytes, 32 a step, straight from global memory to registers; sums wrap around.
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 
 __device__ void multiply(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#ifdef PYGPUKIT_SIM
-  pk_sim_mma<16, 8, 32, pk_sim_mma_s32, pk_sim_mma_s8, pk_sim_mma_u8, pk_sim_mma_s32, 0, 1, 0>(d, a, b, d, __FILE__,
-                                                                                               __LINE__);
-#else
   asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
                "{%0, %1, %2, %3};"
                : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }
 
 __global__ void mma_int8(const unsigned *a, const unsigned *b, int *c, int rows, int words, int columns) {

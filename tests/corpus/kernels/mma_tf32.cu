@@ -1,18 +1,10 @@
 // mma_tf32.cu: floats in tf32, eight a step; a row of the second operand is a column of the product.
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 
 __device__ void multiply(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#ifdef PYGPUKIT_SIM
-  pk_sim_mma<16, 8, 8, pk_sim_mma_f32, pk_sim_mma_tf32, pk_sim_mma_tf32, pk_sim_mma_f32, 0, 1, 0>(d, a, b, d, __FILE__,
-                                                                                                  __LINE__);
-#else
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
                "{%0, %1, %2, %3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }
 
 __global__ void mma_tf32(const float *a, const float *b, float *c, int rows, int inner, int columns) {

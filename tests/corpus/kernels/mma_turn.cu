@@ -1,30 +1,17 @@
 // mma_turn.cu: tiles of 16-bit words turned: read by ldmatrix as they are, turned in registers by movmatrix.
-#ifdef PYGPUKIT_SIM
-#include <pk_sim_mma.h>
-#endif
 
 __device__ unsigned read_tile(const unsigned short *row) {
-#ifdef PYGPUKIT_SIM
-  unsigned to[1];
-  pk_sim_ldmatrix<1, false>(to, row, __FILE__, __LINE__);
-  return to[0];
-#else
   unsigned to;
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
                : "=r"(to)
                : "r"((unsigned)__cvta_generic_to_shared(row))
                : "memory");
   return to;
-#endif
 }
 __device__ unsigned turned(unsigned pair) {
-#ifdef PYGPUKIT_SIM
-  return pk_sim_movmatrix(pair, __FILE__, __LINE__);
-#else
   unsigned to;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(to) : "r"(pair));
   return to;
-#endif
 }
 
 __global__ void mma_turn(const unsigned short *in, unsigned *out, int width, int height) {
