@@ -130,6 +130,10 @@ void OnCount(const void *pointer, const void *from) {
   checker->Access(reinterpret_cast<uintptr_t>(pointer), 1u << log2, kind, SiteOf(from));
 }
 
+void OnFragment(const void *elements, unsigned bytes, unsigned element_bytes, const char *file, int line) {
+  checker->Fragment(reinterpret_cast<uintptr_t>(elements), bytes, element_bytes, file, line);
+}
+
 void OnAccess(const void *address, pk_sim_u64 bytes, pk_sim_access kind, const void *from, const char *file, int line) {
   const uint32_t site = from ? SiteOf(from) : checker->SiteOfLine(file, line);
   checker->Access(reinterpret_cast<uintptr_t>(address), bytes, kind, site);
@@ -151,7 +155,7 @@ void OnOutOfSteps(const void *from) { checker->OutOfSteps(SiteOf(from)); }
 #define PK_TABLE(...)                                                                                                 \
   {                                                                                                                   \
     sizeof(pk_sim_check_api), 0, __VA_ARGS__, OnAccess, OnFence, OnBeginBlock, OnBeginThread, OnDynamicName, OnIndex, \
-        OnMisaligned, OnDividedByZero, OnOutOfSteps                                                                   \
+        OnMisaligned, OnDividedByZero, OnOutOfSteps, OnFragment                                                       \
   }
 #define PK_ALL_SIZES(f, ...) \
   { f<0, ##__VA_ARGS__>, f<1, ##__VA_ARGS__>, f<2, ##__VA_ARGS__>, f<3, ##__VA_ARGS__>, f<4, ##__VA_ARGS__> }
@@ -196,6 +200,7 @@ bool Checker::Begin(const KernelRun &run, const LaunchMemory &launch, Memory *me
   order_.BeginLaunch(run.block.x * run.block.y * run.block.z);
   unwritten_ = {};
   rewrite_.waits = false;
+  fragments_.Clear();
   Publish();
   return true;
 }
@@ -352,7 +357,10 @@ void Checker::Access(uintptr_t address, uint64_t bytes, pk_sim_access kind, uint
   if (bytes == 0) return;
   if (kind >= PK_SIM_STRONG_READ) site |= kind >= PK_SIM_ATOMIC ? kStrong : kStrong | kVolatile;
   const Place place = Locate(address, bytes, kind, site);
-  if (place.ignored) return;
+  if (place.ignored) {
+    if (fragments_.any()) fragments_.Touch(address, bytes, Writes(kind), site);
+    return;
+  }
   // Of plain accesses the compiler's own check knows better what is asked: it may have joined narrow ones to one.
   if (kind >= PK_SIM_ATOMIC && address % bytes) Misaligned(address, static_cast<unsigned>(bytes), "", site);
   if (mode_ == PK_SIM_CHECK_COUNT) Count(*place.region, bytes, kind);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pygpukit/driver.h"
+#include "sim/check_fragments.h"
 #include "sim/check_memory.h"
 #include "sim/check_order.h"
 #include "sim/finding.h"
@@ -53,6 +54,7 @@ class Checker {
   void BeginThread(unsigned thread);
   void Fence();
   void DynamicName(const char *name, unsigned element_bytes);
+  void Fragment(uintptr_t elements, unsigned bytes, unsigned element_bytes, const char *file, int line);
   uint32_t SiteOfLine(const char *file, int line);
   [[noreturn]] void Index(const char *type, int64_t index, uint32_t site, int column);
   [[noreturn]] void Misaligned(uintptr_t address, unsigned alignment, const char *type, uint32_t site);
@@ -107,11 +109,13 @@ class Checker {
   std::string At(uint32_t site) const;
   std::string ArrayAt(uint32_t site, int column) const;
   // What the thread does at the place is the finding.
+  [[noreturn]] void PartOfFragment(const Fragments::Part &part, const char *file, int line);
   Finding Found(const char *kind, unsigned thread, uint32_t site) const;
 
   std::mutex mutex_;
   CheckMemory memory_;
   Order order_;
+  Fragments fragments_;
   const KernelRun *run_ = nullptr;
   const Module *module_ = nullptr;
   Core *core_ = nullptr;

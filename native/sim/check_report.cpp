@@ -220,6 +220,28 @@ void Checker::Misaligned(uintptr_t address, unsigned alignment, const char *type
   Raise(PK_ERROR_MISALIGNED_ADDRESS, std::move(finding));
 }
 
+void Checker::Fragment(uintptr_t elements, unsigned bytes, unsigned element_bytes, const char *file, int line) {
+  if (file) {
+    const Fragments::Part part = fragments_.Use(elements);
+    if (part.found) PartOfFragment(part, file, line);
+    return;
+  }
+  core_->in_runtime = 1;
+  fragments_.Set(elements, bytes, element_bytes);
+  core_->in_runtime = 0;
+}
+
+void Checker::PartOfFragment(const Fragments::Part &part, const char *file, int line) {
+  TellPending();
+  core_->in_runtime = 1;
+  Finding finding = Found("warp matrix", order_.thread(), part.site);
+  finding.message = Format(
+      "writes x[%u] of a fragment of %u elements and leaves others untouched, and the fragment is used at %s:%d: which "
+      "element of the matrix a lane's x[i] is, is not defined. Do the same to every element, or work in shared memory",
+      part.element, part.elements, file, line);
+  Raise(PK_ERROR_LAUNCH_FAILED, std::move(finding));
+}
+
 void Checker::DividedByZero(uint32_t site) {
   TellPending();
   core_->in_runtime = 1;

@@ -33,31 +33,30 @@ PK_SIM_INLINE void fill_fragment(fragment<Use, m, n, k, T, Layout> &f,
                                  const typename pk_sim_fragment<Use, m, n, k, T, Layout>::stored &value) {
   const auto filled = pk_sim_element_of<T>::spread(value);
   for (int i = 0; i < f.num_storage_elements; ++i) f.x[i] = filled;
+  pk_sim_fragment_set(f);
 }
 
 template <int m, int n, int k, class T, class Layout>
 PK_SIM_INLINE void load_matrix_sync(fragment<matrix_a, m, n, k, T, Layout> &a,
                                     const typename pk_sim_element_of<T>::memory *p, unsigned ldm, PK_SIM_HERE) {
-  pk_sim_load<fragment<matrix_a, m, n, k, T, Layout>>(a.x, p, ldm, pk_sim_is<Layout, row_major>, pk_sim_file,
-                                                      pk_sim_line);
+  pk_sim_load(a, p, ldm, pk_sim_is<Layout, row_major>, pk_sim_file, pk_sim_line);
 }
 template <int m, int n, int k, class T, class Layout>
 PK_SIM_INLINE void load_matrix_sync(fragment<matrix_b, m, n, k, T, Layout> &b,
                                     const typename pk_sim_element_of<T>::memory *p, unsigned ldm, PK_SIM_HERE) {
-  pk_sim_load<fragment<matrix_b, m, n, k, T, Layout>>(b.x, p, ldm, pk_sim_is<Layout, row_major>, pk_sim_file,
-                                                      pk_sim_line);
+  pk_sim_load(b, p, ldm, pk_sim_is<Layout, row_major>, pk_sim_file, pk_sim_line);
 }
 template <int m, int n, int k, class T>
 PK_SIM_INLINE void load_matrix_sync(fragment<accumulator, m, n, k, T> &c,
                                     const typename pk_sim_element_of<T>::memory *p, unsigned ldm, layout_t layout,
                                     PK_SIM_HERE) {
-  pk_sim_load<fragment<accumulator, m, n, k, T>>(c.x, p, ldm, layout == mem_row_major, pk_sim_file, pk_sim_line);
+  pk_sim_load(c, p, ldm, layout == mem_row_major, pk_sim_file, pk_sim_line);
 }
 template <int m, int n, int k, class T>
 PK_SIM_INLINE void store_matrix_sync(typename pk_sim_element_of<T>::memory *p,
                                      const fragment<accumulator, m, n, k, T> &d, unsigned ldm, layout_t layout,
                                      PK_SIM_HERE) {
-  pk_sim_store<fragment<accumulator, m, n, k, T>>(p, d.x, ldm, layout == mem_row_major, pk_sim_file, pk_sim_line);
+  pk_sim_store(p, d, ldm, layout == mem_row_major, pk_sim_file, pk_sim_line);
 }
 
 // satf: infinities become the largest number, NaN becomes zero; sums of integers stay at the ends of their range.

@@ -36,6 +36,8 @@ struct pk_sim_check_api {
   void (*misaligned)(const void *address, unsigned alignment, const char *type, const char *file, int line);
   void (*divided_by_zero)(const char *file, int line);
   void (*out_of_steps)(const void *from);
+  // A fragment's elements have become those of a matrix; where a file is given, they are taken for one there.
+  void (*fragment)(const void *elements, unsigned bytes, unsigned element_bytes, const char *file, int line);
 };
 
 // The other exported symbol of a checked image, pk_sim_check_v1.

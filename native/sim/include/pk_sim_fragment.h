@@ -117,6 +117,23 @@ struct pk_sim_fragment {
   }
 };
 
+// ---- what the checker is told: that a fragment has its elements from a function, or is taken for a matrix by one
+#ifdef PK_SIM_CHECK
+template <class Fragment>
+PK_SIM_NOINLINE void pk_sim_fragment_set(const Fragment &f) {
+  pk_sim_checker.fragment(f.x, sizeof f.x, sizeof f.x[0], nullptr, 0);
+}
+template <class Fragment>
+PK_SIM_NOINLINE void pk_sim_fragment_used(const Fragment &f, const char *file, int line) {
+  pk_sim_checker.fragment(f.x, sizeof f.x, sizeof f.x[0], file, line);
+}
+#else
+template <class Fragment>
+PK_SIM_INLINE void pk_sim_fragment_set(const Fragment &) {}
+template <class Fragment>
+PK_SIM_INLINE void pk_sim_fragment_used(const Fragment &, const char *, int) {}
+#endif
+
 // ---- memory: a lane reads and writes `kept` neighbours of a line of the matrix
 template <class Stored>
 struct pk_sim_fragment_frame {
@@ -212,28 +229,30 @@ PK_SIM_INLINE void pk_sim_ask_aligned(const void *matrix, unsigned ldm, bool alo
 }
 
 template <class Fragment>
-PK_SIM_INLINE void pk_sim_load(typename Fragment::storage_element_type *x, const void *matrix, unsigned ldm,
-                               bool by_rows, const char *file, int line) {
+PK_SIM_INLINE void pk_sim_load(Fragment &f, const void *matrix, unsigned ldm, bool by_rows, const char *file,
+                               int line) {
   typedef typename Fragment::pk_sim_shape Shape;
   typedef pk_sim_memory_work<Shape> Work;
   const bool along = by_rows != Shape::right;
   pk_sim_ask_aligned<Shape>(matrix, ldm, along, Work::load_work.name, file, line);
   typename Work::Frame frame = {
-      &Work::load_work, x, Work::piece(matrix, ldm, along, (int)pk_sim_thread % 32), matrix, ldm, along, file, line};
-  pk_sim_matrix_read(frame.piece, Shape::kept * sizeof *x, file, line);
+      &Work::load_work, f.x, Work::piece(matrix, ldm, along, (int)pk_sim_thread % 32), matrix, ldm, along, file, line};
+  pk_sim_matrix_read(frame.piece, Shape::kept * sizeof f.x[0], file, line);
   pk_sim_matrix_call(frame, file, line);
+  pk_sim_fragment_set(f);
 }
 
 template <class Fragment>
-PK_SIM_INLINE void pk_sim_store(void *matrix, const typename Fragment::storage_element_type *x, unsigned ldm,
-                                bool by_rows, const char *file, int line) {
+PK_SIM_INLINE void pk_sim_store(void *matrix, const Fragment &f, unsigned ldm, bool by_rows, const char *file,
+                                int line) {
   typedef typename Fragment::pk_sim_shape Shape;
   typedef pk_sim_memory_work<Shape> Work;
   typedef typename Shape::stored Stored;
+  pk_sim_fragment_used(f, file, line);
   pk_sim_ask_aligned<Shape>(matrix, ldm, by_rows, Work::store_work.name, file, line);
   Stored *const own = Work::piece(matrix, ldm, by_rows, (int)pk_sim_thread % 32);
   pk_sim_piece<Stored, Shape::kept> piece;
-  typename Work::Frame frame = {&Work::store_work, (Stored *)x, piece.target(own), matrix, ldm, by_rows, file, line};
+  typename Work::Frame frame = {&Work::store_work, (Stored *)f.x, piece.target(own), matrix, ldm, by_rows, file, line};
   pk_sim_matrix_call(frame, file, line);
   piece.write(own, file, line);
 }
@@ -324,7 +343,11 @@ PK_SIM_INLINE void pk_sim_multiply_fragments(D &d, const A &a, const B &b, const
                                              int line) {
   typedef pk_sim_multiply_work<Step, A, B, C, D> Work;
   typename Work::Frame frame = {&Work::work, &a, &b, &c, &d, saturate};
+  pk_sim_fragment_used(a, file, line);
+  pk_sim_fragment_used(b, file, line);
+  pk_sim_fragment_used(c, file, line);
   pk_sim_matrix_call(frame, file, line);
+  pk_sim_fragment_set(d);
 }
 
 }  // namespace wmma

@@ -409,6 +409,8 @@ def _barriers_and_warps() -> Iterable[Bug]:
               among(range(16)))  # fmt: skip
     yield Bug("matrix_line", kind, "squares", 1, 32, (x[0], _zeros((16, 16), np.float32)), {1: squares[0]},
               among(range(32)))  # fmt: skip
+    yield Bug("matrix_part_of_fragment", kind, "squares_and_one", 1, 32, (x[0], _zeros((16, 16), np.float32)),
+              {1: squares[0] + 1}, among(range(32)))  # fmt: skip
     wide = _floats(16, 48).astype(np.float16)
     tile = wide[:, 16:32].astype(np.float32)
     yield Bug("misaligned_tile", "misaligned", "second_square", 1, 32, (wide, _zeros((16, 16), np.float32)),
