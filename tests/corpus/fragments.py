@@ -331,3 +331,12 @@ CASES += [
         lambda in_, **_: {"out": np.ascontiguousarray(in_.T).view("uint32")},
     ),
 ]  # fmt: skip
+
+
+def _graphs(rng: Rng) -> Values:
+    return {"steps": integers(rng, 0, 2, 3, 16, 16, dtype="float16"), "walks": blank((3, 16, 16), "float32")}
+
+
+CASES += [
+    Case("wmma_walks", 3, 32, _graphs, lambda steps, **_: {"walks": np.linalg.matrix_power(steps.astype("int64"), 3)}),
+]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from corpus.case import Array, Case, Values, blank, floats, integers
@@ -128,4 +130,101 @@ def _image(rng: Rng) -> Values:
 CASES += [
     Case("ptx_brighter", 3, 64, _image,
          lambda in_, more, **_: {"out": np.minimum(in_.astype("int32") + more, 255)}),
+]  # fmt: skip
+
+
+def _numbers(rng: Rng) -> Values:
+    words = _words(rng, 133) >> rng.integers(0, 32, 133).astype("uint32")
+    words[:2] = 0, 0xFFFFFFFF
+    return {"in_": words, "out": blank(133, "uint32"), "shifts": blank(133, "int32"), "n": 133}
+
+
+def _normalised(in_: Array, **_: object) -> dict[str, Array]:
+    counts = np.array([32 - int(x).bit_length() for x in in_], "uint32")
+    return {"out": np.where(in_ > 0, in_ << counts % 32, 0), "shifts": np.where(in_ > 0, counts.astype("int32"), -1)}
+
+
+CASES += [Case("ptx_normalise", 3, 64, _numbers, _normalised)]
+
+
+def _ends(rng: Rng) -> Values:
+    a, b = integers(rng, -(2**31), 2**31, 2, 203)
+    a[:4], b[:4] = [2**31 - 1, -(2**31), 0, -(2**31)], [1, -1, -(2**31), 2**31 - 1]
+    return {"a": a, "b": b, "out": blank((203, 2), "int32"), "n": 203}
+
+
+def _saturated(a: Array, b: Array, **_: object) -> dict[str, Array]:
+    a, b, least, most = a.astype("int64"), b.astype("int64"), -(2**31), 2**31 - 1
+    apart = np.abs(np.clip(a - b, least, most)).astype("int32")  # of the least number it is that number
+    return {"out": np.stack([np.clip(a + b, least, most), apart], 1)}
+
+
+def _levels(rng: Rng) -> Values:
+    values = rng.uniform(-9, 70, 157).astype("float32")
+    values[:6] = 0.125, 0.375, 63.625, 63.875, np.inf, -np.inf  # halfway between two bytes, and what none is near
+    return {
+        "in_": values, "bytes": blank(157, "uint8"), "again": blank(157, "float32"), "scale": 4.0, "n": 157,
+    }  # fmt: skip
+
+
+def _bytes(in_: Array, **_: object) -> dict[str, Array]:
+    nearest = np.clip(np.rint(4 * in_.astype("float64")), 0, 255)
+    return {"bytes": nearest, "again": nearest}
+
+
+CASES += [
+    Case("ptx_saturate", 4, 64, _ends, _saturated),
+    Case("ptx_to_bytes", 3, 64, _levels, _bytes),
+]
+
+
+def _signs(rng: Rng) -> Values:
+    return {"in_": integers(rng, -99, 99, 5, 2, 32), "out": blank((5, 2, 32), "int32"),
+            "counts": blank((5, 2, 32), "int32")}  # fmt: skip
+
+
+def _compacted(in_: Array, out: Array, **_: object) -> dict[str, Array]:
+    counts, out = (in_ > 0).sum(2), out.copy()
+    for warp in np.ndindex(in_.shape[:2]):
+        out[warp][: counts[warp]] = in_[warp][in_[warp] > 0]
+    return {"out": out, "counts": np.broadcast_to(counts[..., None], in_.shape)}
+
+
+def _ranked(in_: Array, **_: object) -> dict[str, Array]:
+    equal = in_[..., :, None] == in_[..., None, :]
+    return {"out": np.stack([np.tril(equal, -1).sum(-1), equal.sum(-1)], -1)}
+
+
+def _warps(low: int, high: int, *results: int) -> Callable[[Rng], Values]:
+    """Three blocks of two warps, and as many results a thread."""
+    return lambda rng: {"in_": integers(rng, low, high, 3, 2, 32), "out": blank((3, 2, 32, *results), "int32")}
+
+
+CASES += [
+    Case("ptx_compact", 5, 64, _signs, _compacted),
+    Case("ptx_scan", 3, 64, _warps(-999, 999), lambda in_, **_: {"out": in_.cumsum(2)}),
+    Case("ptx_ranks", 3, 64, _warps(0, 7, 2), _ranked),
+]
+
+
+def _keys(rng: Rng) -> Values:
+    return {"in_": _words(rng, 77, 5), "out": blank(77, "uint32"), "words": 5, "rows": 77}
+
+
+def _hashes(in_: Array, **_: object) -> dict[str, Array]:
+    hashes = np.full(in_.shape[0], 2166136261, "uint64")
+    for word in in_.T.astype("uint64"):
+        mixed = (hashes ^ word) * 0x01000193 & 0xFFFFFFFF
+        hashes = ((mixed << 13 | mixed >> 19) & 0xFFFFFFFF) ^ (mixed * 0x9E3779B9 >> 32)
+    return {"out": hashes}
+
+
+def _handed(rng: Rng) -> Values:
+    return {"in_": integers(rng, -999, 999, 3, 5, 64), "out": blank((3, 64), "int32"), "tiles": 5}
+
+
+CASES += [
+    Case("ptx_hash", 3, 32, _keys, _hashes),
+    Case("ptx_hand_over", 3, 64, _handed,
+         lambda in_, **_: {"out": (in_[..., ::-1] * np.arange(1, 6)[:, None]).sum(1)}),
 ]  # fmt: skip

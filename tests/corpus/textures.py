@@ -213,3 +213,23 @@ CASES += [
         surfaces={"from": {"layered": True, "channels": 2}, "to": {"layered": True, "channels": 2}},
     ),
 ]  # fmt: skip
+
+
+def _medians(image: Array, **_: object) -> dict[str, Array]:
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(image, 1, "edge"), (3, 3))
+    return {"out": np.median(windows, axis=(2, 3))}
+
+
+CASES += [
+    Case(
+        "tex_median", (4, 3), (8, 8),
+        lambda rng: {"image": integers(rng, 0, 256, HEIGHT, WIDTH, dtype="uint8"),
+                     "out": blank((HEIGHT, WIDTH), "uint8"), **_size()},
+        _medians, textures={"image": {"address": "clamp"}},
+    ),
+    Case(
+        "surf_row_sums", 3, 8,
+        lambda rng: {"image": integers(rng, -999, 999, HEIGHT, WIDTH), **_size()},
+        lambda image, **_: {"image": image.cumsum(1)}, surfaces={"image": {}},
+    ),
+]  # fmt: skip
