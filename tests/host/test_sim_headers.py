@@ -235,3 +235,19 @@ def test_the_headers_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = compiler._simulator_identity()
     monkeypatch.setattr(sim_headers, "digest", lambda: "another")
     assert compiler._simulator_identity.__wrapped__() != before
+
+
+def test_what_translates_sources_is_in_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from pygpukit.jit.compile import compiler, sim_translation
+
+    before = compiler._simulator_identity()
+    copied = Path(shutil.copytree(sim_translation._JIT, tmp_path / "jit"))
+    assert sim_translation.of(copied) == sim_translation.digest()
+    for part in ("ptx/floats.py", "compile/sim_source.py", "source/lexer.py"):
+        (copied / part).write_text((copied / part).read_text() + "# another\n")
+        changed = sim_translation.of(copied)
+        assert changed != sim_translation.digest(), part
+        monkeypatch.setattr(sim_translation, "digest", lambda changed=changed: changed)
+        assert compiler._simulator_identity.__wrapped__() != before
+        shutil.copy(sim_translation._JIT / part, copied / part)
+        monkeypatch.undo()

@@ -410,9 +410,15 @@ def _simulator() -> ModuleType:
 
 @cache
 def _simulator_identity() -> bytes:
-    """The host compiler, its options, and the text of the headers that stand in for CUDA's."""
+    """The host compiler, its options, the text of the headers that stand in for CUDA's, and what translates sources."""
+    from pygpukit.jit.compile import sim_translation
+
     simulator = _simulator()
-    about = {"headers": simulator.sim_headers.digest(), "options": simulator.ALL_FLAGS}
+    about = {
+        "headers": simulator.sim_headers.digest(),
+        "options": simulator.ALL_FLAGS,
+        "translation": sim_translation.digest(),
+    }
     return str(simulator.compiler_identity()).encode() + b" " + _digest(about)
 
 
