@@ -16,6 +16,7 @@ from pygpukit.jit.compile import headers as header_sets
 from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.sim_source import MACROS, back_to, blank, without_empty_asm
+from pygpukit.jit.ptx.own_headers import with_own
 from pygpukit.jit.ptx.preprocessed import Preprocess, preprocessed
 from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines
@@ -52,16 +53,22 @@ def with_ptx(
     Raises CompileError, with the place, for what cannot run on the simulated device.
     """
     plain = without_empty_asm(source)
+    placed, files = with_own(source, _has_statement, name)
+    whole = without_empty_asm(placed) if files else plain
     macros = {**MACROS, **defines}
-    if not _hidden(plain, defines, folders):
-        if "asm" not in plain:
-            return Source(plain)
+    if not _hidden(whole, defines, folders):
+        if "asm" not in whole:
+            return Source(whole)
         from pygpukit.jit.ptx.translate import MacroFound
 
         try:
-            return _translated(plain, name, macros)
+            translated = _translated(whole, name, macros)
         except MacroFound:  # its strings or operands
             pass
+        else:
+            if read is not None:
+                read += files
+            return translated
     text = preprocessed(source, name, options, defines, preprocess, read)
     return Source(plain) if text is None else _translated(without_empty_asm(text), name, macros, expanded=True)
 
@@ -97,7 +104,8 @@ def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool
 
 
 def _in_headers(source: str, folders: Sequence[Path]) -> bool:
-    """Whether a file that the source includes, by itself or through others, has asm statements."""
+    """Whether a file that the source includes, by itself or through others, has asm statements. The package's own
+    stand in the source where they have."""
     seen: set[str] = set()
     waiting = _INCLUDE.findall(source)
     ours = header_sets.own()
@@ -106,14 +114,9 @@ def _in_headers(source: str, folders: Sequence[Path]) -> bool:
         if included in seen or included in sim_headers.names():
             continue
         seen.add(included)
-        if included in ours:
-            text = header_sets.text(ours[included])
-            if _has_statement(text):
-                return True
-        else:
-            text = _found(included, folders)
-            if _KEYWORD.search(text):
-                return True
+        text = "" if included in ours else _found(included, folders)
+        if _KEYWORD.search(text):
+            return True
         waiting += _INCLUDE.findall(text)
     return False
 

@@ -1,5 +1,4 @@
-// mma.cuh: products that one warp makes of registers, on tensor cores. Inline PTX; mma_sim.cuh has the same functions
-// for the simulated device.
+// mma.cuh: products that one warp makes of registers, on tensor cores.
 //
 // group = lane / 4 and four = lane % 4 say what a lane holds. The sums of a product: c[0] and c[1] are of row `group`
 // and columns 2 four and 2 four + 1; c[2] and c[3] of row group + 8.
@@ -10,14 +9,6 @@ namespace pk {
 
 // Two elements of 16 bits, the first in the low half; or one of 32.
 using Pair = unsigned;
-
-}  // namespace pk
-
-#ifdef PYGPUKIT_SIM
-#include "mma_sim.cuh"
-#else
-
-namespace pk {
 
 // x y of both, rounded. The sum with -0 is the product, zeros' signs too; before SM 9.0 there is no product of
 // bfloat16.
@@ -34,17 +25,16 @@ __device__ __forceinline__ Pair multiply(half_t, Pair x, Pair y) {
 
 // c += a @ b^T of 16 rows, 8 columns and 16 of k. a: of k 2 four and 2 four + 1 those of rows `group` and group + 8,
 // then those 8 of k further; b: of column `group` the same.
-#define PK_PRODUCT(type, name)                                                                    \
-  __device__ __forceinline__ void mma(type, float(&c)[4], const Pair(&a)[4], const Pair(&b)[2]) { \
-    asm("mma.sync.aligned.m16n8k16.row.col.f32." name "." name                                    \
-        ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "                                            \
-        "{%0,%1,%2,%3};"                                                                          \
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                          \
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                      \
-  }
-PK_PRODUCT(bfloat16_t, "bf16")
-PK_PRODUCT(half_t, "f16")
-#undef PK_PRODUCT
+__device__ __forceinline__ void mma(bfloat16_t, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ __forceinline__ void mma(half_t, float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 
 // Four matrices of 8 x 8 elements of 16 bits from shared memory. Lane i gives where row i % 8 of matrix i / 8 lies, 16
 // bytes from a multiple of 16 on. It gets of each matrix elements 2 four and 2 four + 1 of row `group`; Turned: of
@@ -80,4 +70,3 @@ __device__ __forceinline__ void mma(float, float (&c)[4], const Pair (&a)[4], co
 }
 
 }  // namespace pk
-#endif

@@ -7,29 +7,12 @@ namespace pk {
 
 // sum += a @ b of 16 rows, 8 columns and 8 of k. A lane has of a rows lane / 4 and 8 further at k = lane % 4 and at 4
 // further, of b column lane / 4 there; of the sum two columns from 2 (lane % 4) on, of both rows.
-#ifdef PYGPUKIT_SIM
-__device__ __noinline__ void mma_double(double &top0, double &top1, double &low0, double &low1, const double (&top)[2],
-                                        const double (&low)[2], const double (&column)[2]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
-  for (int k = 0; k < 8; ++k) {
-    const double x = __shfl_sync(0xffffffffu, top[k / 4], 4 * group + k % 4),
-                 y = __shfl_sync(0xffffffffu, low[k / 4], 4 * group + k % 4),
-                 first = __shfl_sync(0xffffffffu, column[k / 4], 8 * four + k % 4),
-                 second = __shfl_sync(0xffffffffu, column[k / 4], 8 * four + 4 + k % 4);
-    top0 = fma(x, first, top0);
-    top1 = fma(x, second, top1);
-    low0 = fma(y, first, low0);
-    low1 = fma(y, second, low1);
-  }
-}
-#else
 __device__ __forceinline__ void mma_double(double &top0, double &top1, double &low0, double &low1,
                                            const double (&top)[2], const double (&low)[2], const double (&column)[2]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+d"(top0), "+d"(top1), "+d"(low0), "+d"(low1)
       : "d"(top[0]), "d"(low[0]), "d"(top[1]), "d"(low[1]), "d"(column[0]), "d"(column[1]));
 }
-#endif
 
 constexpr int kDoublePad = 4;  // with it 16 lanes read and store as many pairs of banks
 

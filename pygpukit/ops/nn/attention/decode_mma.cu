@@ -16,16 +16,12 @@ constexpr int kPack = 8;  // elements that a lane reads at once
 // Two floats, rounded.
 template <class T>
 __device__ __forceinline__ Pair pair_of(float first, float second) {
-#ifndef PYGPUKIT_SIM
   Pair pair;
   if constexpr (same_type<T, half_t>)
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
   else
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
   return pair;
-#else
-  return convert<T>::from(first).bits | static_cast<Pair>(convert<T>::from(second).bits) << 16;
-#endif
 }
 
 // What rounding a float into a pair has left of it.
