@@ -69,6 +69,15 @@ _OTHER_HEADERS = {
         "cuda/barrier", "cuda/latch", "cuda/semaphore", "cuda/std/barrier", "cuda/std/latch", "cuda/std/semaphore",
     ),
     "pk_sim_cuda_pipeline.h": ("cuda/pipeline", "cuda_pipeline.h", "cuda_pipeline_primitives.h"),
+    "pk_sim_cub_reduce.h": ("cub/block/block_reduce.cuh",),
+    "pk_sim_cub_scan.h": ("cub/block/block_scan.cuh",),
+    "pk_sim_cub_memory.h": (
+        "cub/block/block_exchange.cuh", "cub/block/block_load.cuh", "cub/block/block_store.cuh",
+    ),
+    "pk_sim_cub_sort.h": ("cub/block/block_radix_sort.cuh",),
+    "pk_sim_cub_warp.h": ("cub/warp/warp_reduce.cuh", "cub/warp/warp_scan.cuh"),
+    "pk_sim_cub.h": ("cub/thread/thread_operators.cuh", "cub/thread/thread_reduce.cuh"),
+    "pk_sim_cub_host.h": ("cub/cub.cuh",),
 }  # fmt: skip
 
 _KEPT_PRECOMPILED = 8  # about 9 MB each; more while they are in use
