@@ -41,7 +41,7 @@ def spaced() -> np.ndarray[Any, Any]:
     return np.concatenate([part for both in zip(pauses, [*clips, clip("short")[:0]], strict=True) for part in both])
 
 
-SPACED = {"min_speech_duration_ms": 0, "min_silence_duration_ms": 2000, "speech_pad_ms": 400}
+SPACED: dict[str, float] = {"min_speech_duration_ms": 0, "min_silence_duration_ms": 2000, "speech_pad_ms": 400}
 CASES: tuple[dict[str, float], ...] = (
     {},
     SPACED,
