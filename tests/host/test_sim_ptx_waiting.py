@@ -43,9 +43,66 @@ def test_barriers_of_a_block_and_of_a_warp(check: bool) -> None:
     assert np.array_equal(out.to_numpy(), swapped + 1000 * (swapped > 50).sum())
 
 
-def test_a_barrier_of_a_part_of_the_block_says_what_is_missing() -> None:
-    source = 'extern "C" __global__ void k() { asm volatile("bar.sync 1, 64;"); }'
-    with pytest.raises(GPUError, match="no barrier of a part of the block"):
+HAND_OVER = """extern "C" __global__ void k(const unsigned *in, unsigned *out, int rounds) {
+  __shared__ unsigned tile[64];
+  const int i = threadIdx.x;
+  for (int round = 0; round < rounds; ++round) {
+    if (i < 64) {
+      tile[i] = in[round * 64 + i];
+      asm volatile("bar.sync 3, 64;" ::: "memory");
+      const unsigned x = tile[63 - i];
+      asm volatile("barrier.sync 3, 64;" ::: "memory");
+      tile[i] = x + 1;
+      asm volatile("bar.arrive %0, %1;" :: "r"(1), "n"(128) : "memory");
+      asm volatile("bar.sync 2, 128;" ::: "memory");
+    } else {
+      asm volatile("bar.sync 1, 128;" ::: "memory");
+      out[round * 64 + i - 64] = tile[i - 64];
+      asm volatile("bar.arrive 2, 128;" ::: "memory");
+    }
+  }
+}"""
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_barriers_of_a_part_of_the_block(check: bool, blocks: int) -> None:
+    x = np.random.default_rng().integers(0, 1 << 30, (5, 64), dtype="u4")
+    out = gp.from_numpy(np.zeros((5, 64), "u4"))
+    source = (
+        HAND_OVER
+        if blocks == 1
+        else HAND_OVER.replace("  const int i", "  if (blockIdx.x != 2) return;\n  const int i")
+    )
+    launched(source, blocks, 128, gp.from_numpy(x), out, 5, check=check)
+    assert np.array_equal(out.to_numpy(), x[:, ::-1] + 1)
+
+
+def test_a_missing_arrival_at_a_part_is_a_race() -> None:
+    for old in ('asm volatile("bar.arrive 2, 128;" ::: "memory");', 'asm volatile("bar.sync 1, 128;" ::: "memory");'):
+        assert old in HAND_OVER
+        source = HAND_OVER.replace(old, "").replace('asm volatile("bar.sync 2, 128;" ::: "memory");', "")
+        source = source.replace('asm volatile("bar.arrive 2, 128;" ::: "memory");', "")
+        with pytest.raises(KernelCheckError, match="race"):
+            launched(source, 1, 128, gp.from_numpy(np.zeros((2, 64), "u4")), gp.from_numpy(np.zeros((2, 64), "u4")), 2,
+                     check=True)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "threads", "told"),
+    [(1, 40, "of whole warps"), (1, 160, "of whole warps"), (16, 64, "a barrier's number is 0 to 15")],
+)
+def test_a_barrier_that_no_part_of_a_block_has(number: int, threads: int, told: str) -> None:
+    source = """extern "C" __global__ void k(int number, int threads) {
+  asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads));
+}"""
+    with pytest.raises(GPUError, match=told):
+        launched(source, 1, 96, number, threads, check=False)
+
+
+def test_one_barrier_with_two_counts_is_told() -> None:
+    source = 'extern "C" __global__ void k() { asm volatile("bar.arrive 1, %0;" :: "r"(threadIdx.x < 32 ? 64 : 96)); }'
+    with pytest.raises(GPUError, match="two numbers of threads"):
         launched(source, 1, 96, check=False)
 
 

@@ -45,6 +45,7 @@ PK_SIM_STATE unsigned pk_sim_started;              // threads of the block start
 PK_SIM_STATE unsigned pk_sim_row_y, pk_sim_row_z;  // threadIdx.y and .z of the row whose threads are being started
 PK_SIM_STATE bool pk_sim_suspended;                // some thread of this block has been in a blocking call
 PK_SIM_STATE unsigned pk_sim_spins;
+PK_SIM_STATE unsigned pk_sim_blocks_begun;  // so far: tells what a block has kept from what others left
 PK_SIM_STATE void *pk_sim_dynamic_base;
 PK_SIM_STATE unsigned pk_sim_dynamic_bytes;
 PK_SIM_STATE bool pk_sim_cooperative;  // launched so that grid.sync() works

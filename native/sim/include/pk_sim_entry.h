@@ -98,6 +98,7 @@ struct pk_sim_entry<Kernel> {
       pk_sim_block = first;
       pk_sim_row_y = pk_sim_row_z = 0;
       pk_sim_started = 0;
+      ++pk_sim_blocks_begun;
       pk_sim_suspended = false;
       PK_SIM_BEGIN_BLOCK(first);
       pk_sim_resume(arguments);

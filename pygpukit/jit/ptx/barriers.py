@@ -21,12 +21,17 @@ def _barrier(op: Operation) -> None:
         op.line(f"__syncwarp({op.read(0, _U32)});")
         return
     op.flag("cta")
-    what = op.one_of("sync", "red")
+    what = op.one_of("sync", "red", "arrive")
     how = op.one_of("popc", "and", "or") if what == "red" else ""
     op.flag("aligned")
+    if what == "arrive" or (not how and op.count == 2):
+        op.no_more(2)
+        op.need("parts")
+        op.line(f"pk_ptx_part({op.read(0, _U32)}, {op.read(1, _U32)}, {str(what == 'sync').lower()});")
+        return
     op.need("barrier")
     if not how:
-        op.no_more((1, 2))
+        op.no_more(1)
         _whole(op, 0, 1)
         op.line("__syncthreads();")
         return

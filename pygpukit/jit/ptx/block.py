@@ -31,6 +31,7 @@ class Block:
     headers: set[str] = field(default_factory=set)
     _scopes: list[dict[str, Variable]] = field(default_factory=list)
     _labels: list[dict[str, str]] = field(default_factory=list)
+    _kept: set[int] = field(default_factory=set)
     _made: int = 0
 
     def begin(self) -> None:
@@ -51,9 +52,17 @@ class Block:
     def end(self) -> None:
         """Hands the results out."""
         for index, operand in enumerate(self.operands):
-            if operand.output:
+            if operand.output and index not in self._kept:
                 to = f"pk_ptx_to_{index}"
                 self.lines.append(f"{to} = pk_ptx_out<pk_ptx_plain<decltype({to})>>({_operand_name(index)});")
+
+    def place(self, term: Term) -> str:
+        """The variable of the source that is an operand which is read and written: what changes it does so later, and
+        the statement's end leaves it alone."""
+        if not isinstance(term, Given) or not (self.operands[term.index].output and self.operands[term.index].read):
+            raise PtxFault("expected an operand of the asm statement that is read and written (+)", term.at)
+        self._kept.add(term.index)
+        return f"pk_ptx_to_{term.index}"
 
     @staticmethod
     def _kind(operand: Operand) -> str:

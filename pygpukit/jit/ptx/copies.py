@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pygpukit.jit.ptx import tensor
 from pygpukit.jit.ptx.memory import address
 from pygpukit.jit.ptx.operation import Operation, instruction
 from pygpukit.jit.ptx.parser import Given, Number
 from pygpukit.jit.ptx.types import TYPES
 
 _U32, _PRED = TYPES["u32"], TYPES["pred"]
+_PLACE = "__builtin_FILE(), __builtin_LINE()"
 _FETCHED = ("L2::64B", "L2::128B", "L2::256B")
 
 
@@ -82,14 +84,30 @@ def _bulk(op: Operation) -> None:
         op.no_more(1)
         op.line(f"(void){op.read(0, _U32)};")
         return
+    if op.flag("prefetch"):
+        _prefetch(op)
+        return
+    if op.flag("tensor"):
+        tensor.copy(op)
+        return
     to = op.one_of("shared::cluster", "shared::cta", "global")
     source = op.one_of("global", "shared::cta")
     done = op.one_of("mbarrier::complete_tx::bytes", "bulk_group")
+    several = to == "shared::cluster" and op.flag("multicast::cluster")
     policy = op.flag("L2::cache_hint")
     grouped = to == "global"
     if (to == "global") == (source == "global") or grouped != (done == "bulk_group"):
         raise op.unknown()
-    op.no_more((3 if grouped else 4) + policy)
+    op.no_more((3 if grouped else 4) + several + policy)
+    if several:
+        op.need("tensor")
+        places = [
+            address(op, op.operand(index), space) for index, space in ((0, "shared"), (1, "global"), (3, "shared"))
+        ]
+        target, origin, barrier = places
+        ranks = op.read(4, TYPES["u16"])
+        op.line(f"pk_ptx_copy_to_blocks({target}, {origin}, {op.read(2, _U32)}, {barrier}, {ranks}, {_PLACE});")
+        return
     spaces = {"shared::cluster": "cluster", "shared::cta": "shared", "global": "global"}
     target = op.temporary("auto", address(op, op.operand(0), spaces[to]))
     origin = op.temporary("auto", address(op, op.operand(1), spaces[source]))
@@ -102,3 +120,15 @@ def _bulk(op: Operation) -> None:
     if not grouped:
         op.need("barrier")
         op.line(f"pk_ptx_barrier_complete_tx({address(op, op.operand(3), spaces[to])}, {count});")
+
+
+def _prefetch(op: Operation) -> None:
+    """Nothing to do, but for a look at the operands."""
+    if op.flag("tensor"):
+        tensor.prefetch(op)
+        return
+    op.one_of("L2")
+    op.one_of("global")
+    policy = op.flag("L2::cache_hint")
+    op.no_more(2 + policy)
+    op.line(f"(void){address(op, op.operand(0), 'global')}; (void){op.read(1, _U32)};")

@@ -105,6 +105,9 @@ class Operation:
     def write_term(self, term: Term, kind: Type, value: str, wider: bool = False) -> None:
         self._told(lambda: self.block.write(term, kind, value, wider))
 
+    def place(self, term: Term) -> str:
+        return self._told(lambda: self.block.place(term))
+
     def _told(self, work: Callable[[], str | None]) -> str:
         try:
             return work() or ""

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 # The families of instructions say themselves what they write.
-from pygpukit.jit.ptx import atomics, barriers, compare, control, convert, copies, floats, matrix, memory, move, warp  # noqa: F401
+from pygpukit.jit.ptx import (  # noqa: F401
+    atomics,
+    barriers,
+    compare,
+    control,
+    convert,
+    copies,
+    floats,
+    group,
+    matrix,
+    memory,
+    move,
+    warp,
+)  # fmt: skip
 from pygpukit.jit.ptx.block import Block
 from pygpukit.jit.ptx.fault import PtxFault
 from pygpukit.jit.ptx.operation import WRITERS, Operation
