@@ -56,8 +56,8 @@ def warp(cost: Array) -> tuple[Array, Array]:
         path.append((i - 1, j - 1))
         step = came[i, j]
         i, j = i - (step != 2), j - (step != 1)
-    found = np.array(path[::-1], np.int64)
-    return found[:, 0], found[:, 1]
+    steps = np.array(path[::-1], np.int64)
+    return steps[:, 0], steps[:, 1]
 
 
 def _median(values: Array) -> Array:

@@ -126,8 +126,8 @@ def _resampled(samples: Array, rate: int) -> Array:
         at = numbers * down
         first = -((reach - at[0]) // up)  # the first input within reach
         offsets = np.arange(first, (at[0] + reach) // up + 1)
-        own = taps[at[0] - offsets * up + reach].astype(np.float32)
+        window = taps[at[0] - offsets * up + reach].astype(np.float32)
         begin = offsets[0] + reach // up + 2
-        rows = np.lib.stride_tricks.sliding_window_view(padded, own.size)[begin::down][: numbers.size]
-        result[numbers[: rows.shape[0]]] = rows @ own
+        rows = np.lib.stride_tricks.sliding_window_view(padded, window.size)[begin::down][: numbers.size]
+        result[numbers[: rows.shape[0]]] = rows @ window
     return result

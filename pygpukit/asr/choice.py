@@ -46,13 +46,16 @@ class Chooser:
 
             def choose() -> None:
                 values = host.memory(logits)
-                for place, (row, one) in enumerate(zip(rows, said, strict=True)):
-                    token, log = self._rules.most_probable(values[row], one)
+                for place, (row, sequence) in enumerate(zip(rows, said, strict=True)):
+                    token, log = self._rules.most_probable(values[row], sequence)
                     host.memory(tokens)[place], host.memory(logs)[place] = token, log
 
             native.host_launch("choose", choose, [logits, tokens, logs])
             return tokens, logs
-        limits = [(row, *self._rules.limits(one, self._vocab), not one) for row, one in zip(rows, said, strict=True)]
+        limits = [
+            (row, *self._rules.limits(sequence, self._vocab), not sequence)
+            for row, sequence in zip(rows, said, strict=True)
+        ]
         where = factory.from_numpy(np.array(limits, np.int32))
         grid, block = (len(rows), 1, 1), (_THREADS, 1, 1)
         packed = _CHOOSING.pack(vocab=self._vocab)

@@ -73,7 +73,7 @@ class WhisperConfig:
 
     @property
     def is_distilled(self) -> bool:
-        """Whether the decoder has fewer layers than the encoder."""
+        """True if the decoder has fewer layers than the encoder."""
         return self.decoder_layers < self.encoder_layers
 
     @property
@@ -98,7 +98,7 @@ class WhisperConfig:
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any]) -> WhisperConfig:
         """From fields of a config.json; those that are not known here are left aside, as are those that are None."""
-        known = {one.name for one in fields(cls)}
+        known = {column.name for column in fields(cls)}
         return cls(**{name: value for name, value in config_dict.items() if name in known and value is not None})
 
     @classmethod

@@ -41,21 +41,21 @@ class DecoderCache:
         dim = config.d_model // heads
         self.slots, self.windows = slots, windows
         self.steps: dict[int, DecoderStep] = {}  # by how many rows they have
-        self.own, self.heard = (
+        self.self_attention, self.heard = (
             [
                 LayerCache(*(factory.zeros((count, heads, positions, dim), dtype) for _ in "kv"))
                 for _ in range(config.decoder_layers)
             ]
             for count, positions in ((slots, config.max_target_positions), (windows, config.max_source_positions))
         )
-        for kind, layers in (("self", self.own), ("cross", self.heard)):
+        for kind, layers in (("self", self.self_attention), ("cross", self.heard)):
             for number, layer in enumerate(layers):
                 place = f"{name}/decoder/layers.{number:02d}/{kind}"
                 layer.k.name, layer.v.name = f"{place}.k", f"{place}.v"
 
     def copy_slot(self, source: int, target: int, positions: int) -> None:
         """The first positions of one sequence, for another that goes on from there."""
-        for layer in self.own:
+        for layer in self.self_attention:
             for array in (layer.k, layer.v):
                 copying.copy_to(array[source, :, :positions], array[target, :, :positions])
 
@@ -74,10 +74,10 @@ class CrossAttention(Attention):
 
 @dataclass
 class Buffers:
-    """What a step over R rows writes: the stream that layers add to, float32 (R, hidden), and what lies between."""
+    """The buffers of a pass over R rows: the residual stream, float32 (R, hidden), and what lies between its layers."""
 
     x: GPUArray
-    own: AttentionBuffers
+    self_attention: AttentionBuffers
     cross: AttentionBuffers
     between: GPUArray
 
@@ -98,9 +98,9 @@ class WhisperDecoderLayer:
         self.cross = CrossAttention(w.cross_q, None, None, w.cross_out, shape)
         self._mlp = MLP(shape, w.fc1.weight, w.fc1.bias, w.fc2.weight, w.fc2.bias)
 
-    def forward(self, rows: Batch, heard: Batch, own: LayerCache, cross: LayerCache, buffers: Buffers) -> None:
+    def forward(self, rows: Batch, heard: Batch, self_cache: LayerCache, cross: LayerCache, buffers: Buffers) -> None:
         """buffers.x after this layer."""
-        self._attention.forward(buffers.x, rows, self._norm, own, None, buffers.own)
+        self._attention.forward(buffers.x, rows, self._norm, self_cache, None, buffers.self_attention)
         self.cross.listen(buffers.x, rows, heard, self._cross_norm, cross, buffers.cross)
         self._mlp.forward(buffers.x, rows.start, self.weights.mlp_norm, buffers.between)
 
@@ -155,8 +155,8 @@ class WhisperDecoder:
             for place, (layer, head) in enumerate(heads):
                 if layer == number:
                     keys = cache.heard[number].k[window, head, :positions]
-                    found = matmul(queries[:, head].astype("float32"), keys.astype("float32").T)
-                    scores[place] = found.to_numpy() / np.float32(math.sqrt(self.layers[number].head_dim))
+                    logits = matmul(queries[:, head].astype("float32"), keys.astype("float32").T)
+                    scores[place] = logits.to_numpy() / np.float32(math.sqrt(self.layers[number].head_dim))
 
         count = len(tokens)
         rows = _rows(tokens, range(count), [slot] * count, 0)
@@ -201,8 +201,8 @@ class WhisperDecoder:
         states = self._states(encoder_hidden_states)
         tokens = [int(token) for token in input_ids]
         if not 0 < len(tokens) <= self.config.max_target_positions:
-            most = self.config.max_target_positions
-            raise InvalidSpecError(f"there are {len(tokens)} tokens, must be 1 to {most}", "input_ids")
+            max_positions = self.config.max_target_positions
+            raise InvalidSpecError(f"there are {len(tokens)} tokens, must be 1 to {max_positions}", "input_ids")
         cache = self.cache(1, 1)
         self.hear(states, cache, 0)
         return self.logits(self.prompt(tokens, 0, 0, cache))
@@ -230,7 +230,7 @@ class WhisperDecoder:
         """The last layer's output, buffers.x. look: called after each layer."""
         embed(rows, self.weights.decoder_embed_tokens, self.weights.decoder_embed_positions, buffers.x)
         for number, layer in enumerate(self.layers):
-            layer.forward(rows, heard, cache.own[number], cache.heard[number], buffers)
+            layer.forward(rows, heard, cache.self_attention[number], cache.heard[number], buffers)
             look(number, buffers)
         return buffers.x
 

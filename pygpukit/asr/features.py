@@ -50,8 +50,8 @@ class Features:
     def window(self, first: int, count: int, width: int) -> GPUArray:
         """Frames from `first` on as float32 (bands, width); zeros after the `count` that are asked for."""
         out = factory.zeros((self._bands, width))
-        found = elementwise.maximum(self._logarithms(first, count), self.peak - _RANGE)
-        out[:, :count] = elementwise.multiply(elementwise.add(found, 4.0), 0.25).T
+        mel = elementwise.maximum(self._logarithms(first, count), self.peak - _RANGE)
+        out[:, :count] = elementwise.multiply(elementwise.add(mel, 4.0), 0.25).T
         return out
 
     def _logarithms(self, first: int, count: int) -> GPUArray:
@@ -63,13 +63,13 @@ class Features:
         """Samples from a place on, which may lie before the sound or after it: there it is reflected."""
         import numpy as np
 
-        found = np.zeros(count, np.float32)
+        samples = np.zeros(count, np.float32)
         begin = min(max(0, -first), count)
         end = max(begin, min(count, self._samples.size - first))
-        found[begin:end] = self._samples[first + begin : first + end]
+        samples[begin:end] = self._samples[first + begin : first + end]
         for outside in (np.arange(begin), np.arange(end, count)):
             places = np.abs(first + outside) % (2 * (self._length - 1))
             np.minimum(places, 2 * (self._length - 1) - places, out=places)
             inside = places < self._samples.size
-            found[outside[inside]] = self._samples[places[inside]]
-        return found
+            samples[outside[inside]] = self._samples[places[inside]]
+        return samples

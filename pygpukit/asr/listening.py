@@ -88,7 +88,7 @@ def listen(
         frames = samples.size // HOP
         course = transcript(frames, model.config.frames, model.config.max_target_positions, room.tokens, options)
         listeners.append(Listener(number, features, Loudness(samples), course, duration, speech))
-    going: list[tuple[Listener, Answer]] = [(one, None) for one in listeners]
+    going: list[tuple[Listener, Answer]] = [(item, None) for item in listeners]
     while going:
         asking = []
         for listener, answer in going:
@@ -102,13 +102,13 @@ def _until_it_asks(listener: Listener, answer: Answer) -> Iterator[tuple[int, Tr
     """The segments that a course tells before it asks again; its language when it ends."""
     listener.ask = None
     try:
-        told = listener.course.send(answer)
-        while isinstance(told, TranscriptionSegment):
-            part = within(told if listener.speech is None else listener.speech.restored(told), listener.duration)
+        request = listener.course.send(answer)
+        while isinstance(request, TranscriptionSegment):
+            part = within(request if listener.speech is None else listener.speech.restored(request), listener.duration)
             if part is not None:
                 yield listener.number, part
-            told = listener.course.send(None)
-        listener.ask = told
+            request = listener.course.send(None)
+        listener.ask = request
     except StopIteration as end:
         yield listener.number, str(end.value)
 
@@ -137,41 +137,47 @@ class Room:
         self._chooser = Chooser(self._rules, config.vocab_size)
 
     def answers(self, asking: Sequence[Listener]) -> list[Answer]:
-        """What they ask for, in their order; tokens of all that want some are searched together."""
-        self._hear([one for one in asking if one.ask is not None and one.window != one.ask.window])
-        decodings = {one.number: self._begin(one.number, one.ask) for one in asking if isinstance(one.ask, Decode)}
+        """The answers to their requests, in their order; tokens of all that want some are searched together."""
+        self._hear(
+            [listener for listener in asking if listener.ask is not None and listener.window != listener.ask.window]
+        )
+        decodings = {
+            listener.number: self._begin(listener.number, listener.ask)
+            for listener in asking
+            if isinstance(listener.ask, Decode)
+        }
         self._search(list(decodings.values()))
-        found: list[Answer] = []
-        for one in asking:
-            if isinstance(one.ask, Decode):
-                ended = decodings[one.number]
-                window = one.ask.window
-                quiet = one.loudness.nothing(window.first * FRAME, (window.first + window.count) * FRAME)
-                found.append(Decoded(ended.search.best(), ended.no_speech, quiet))
-            elif isinstance(one.ask, WhichLanguage):
-                found.append(self._language(one.number))
-            elif isinstance(one.ask, Align):
-                found.append(self._align(one.number, one.ask))
-        return found
+        answers: list[Answer] = []
+        for listener in asking:
+            if isinstance(listener.ask, Decode):
+                ended = decodings[listener.number]
+                window = listener.ask.window
+                quiet = listener.loudness.nothing(window.first * FRAME, (window.first + window.count) * FRAME)
+                answers.append(Decoded(ended.search.best(), ended.no_speech, quiet))
+            elif isinstance(listener.ask, WhichLanguage):
+                answers.append(self._language(listener.number))
+            elif isinstance(listener.ask, Align):
+                answers.append(self._align(listener.number, listener.ask))
+        return answers
 
     def _hear(self, listeners: Sequence[Listener]) -> None:
         """The encoder over the windows that they ask about, and its states into the decoder's cache."""
         model = self._model
         for first in range(0, len(listeners), ENCODED_TOGETHER):
             some, mels = listeners[first : first + ENCODED_TOGETHER], []
-            for one in some:
-                assert one.ask is not None
-                one.window = one.ask.window
-                mels.append(one.features.window(one.window.first, one.window.count, model.config.frames))
-            for one, states in zip(some, model.encoder(stack(mels)), strict=True):
-                model.decoder.hear(states, self._cache, one.number)
+            for listener in some:
+                assert listener.ask is not None
+                listener.window = listener.ask.window
+                mels.append(listener.features.window(listener.window.first, listener.window.count, model.config.frames))
+            for listener, states in zip(some, model.encoder(stack(mels)), strict=True):
+                model.decoder.hear(states, self._cache, listener.number)
 
     def _begin(self, number: int, ask: Decode) -> _Decoding:
         """A search with its prompt in the cache and its first tokens taken."""
         options, decoder = self._options, self._model.decoder
         room = list(range(number * self._rows, (number + 1) * self._rows))
-        most = min(options.max_length, self._model.config.max_target_positions)
-        length = max(1, min(most // 2, most - len(ask.prompt) + 1))
+        max_tokens = min(options.max_length, self._model.config.max_target_positions)
+        length = max(1, min(max_tokens // 2, max_tokens - len(ask.prompt) + 1))
         search: Search
         if ask.temperature > 0:
             seed = options.seed ^ (ask.window.first << 8 | ask.attempt)
@@ -190,46 +196,46 @@ class Room:
 
     def _search(self, decodings: list[_Decoding]) -> None:
         """Steps over all rows of all searches until each has ended."""
-        while going := [one for one in decodings if one.next is not None]:
-            for one in going:
-                self._place(one)
-            tokens = [token for one in going if one.next is not None for token in one.next.tokens]
-            slots = [slot for one in going for slot in one.slots]
-            positions = [one.filled for one in going for _ in one.slots]
-            windows = [one.window for one in going for _ in one.slots]
+        while going := [decoding for decoding in decodings if decoding.next is not None]:
+            for decoding in going:
+                self._place(decoding)
+            tokens = [token for decoding in going if decoding.next is not None for token in decoding.next.tokens]
+            slots = [slot for decoding in going for slot in decoding.slots]
+            positions = [decoding.filled for decoding in going for _ in decoding.slots]
+            windows = [decoding.window for decoding in going for _ in decoding.slots]
             logits = self._model.decoder.step(tokens, positions, slots, windows, self._cache)
             self._take(going, logits)
 
     def _take(self, going: list[_Decoding], logits: GPUArray) -> None:
         """Each search with its rows of the logits: greedy ones get the token that was chosen on the device."""
-        ends = list(accumulate(len(one.slots) for one in going))
+        ends = list(accumulate(len(decoding.slots) for decoding in going))
         greedy = {
-            end - 1: one.search.said
-            for one, end in zip(going, ends, strict=True)
-            if isinstance(one.search, GreedySearch)
+            end - 1: decoding.search.said
+            for decoding, end in zip(going, ends, strict=True)
+            if isinstance(decoding.search, GreedySearch)
         }
         chosen = iter(self._chooser(logits, list(greedy), list(greedy.values())) if greedy else ())
         rest = None if len(greedy) == len(going) else logits.to_numpy()
-        for one, end in zip(going, ends, strict=True):
-            one.filled += 1
-            if isinstance(one.search, GreedySearch):
-                one.next = one.search.chosen(*next(chosen))
+        for decoding, end in zip(going, ends, strict=True):
+            decoding.filled += 1
+            if isinstance(decoding.search, GreedySearch):
+                decoding.next = decoding.search.chosen(*next(chosen))
             elif rest is not None:
-                one.next = one.search.take(rest[end - len(one.slots) : end])
+                decoding.next = decoding.search.take(rest[end - len(decoding.slots) : end])
 
-    def _place(self, one: _Decoding) -> None:
+    def _place(self, decoding: _Decoding) -> None:
         """A slot for each row that goes on: its parent's, or a copy of that where another row has it already."""
-        assert one.next is not None
-        kept = {one.slots[parent] for parent in one.next.parents}
-        free, slots = [slot for slot in one.room if slot not in kept], []
-        for parent in one.next.parents:
-            slot = one.slots[parent]
+        assert decoding.next is not None
+        kept = {decoding.slots[parent] for parent in decoding.next.parents}
+        free, slots = [slot for slot in decoding.room if slot not in kept], []
+        for parent in decoding.next.parents:
+            slot = decoding.slots[parent]
             if slot in slots:
                 copy = free.pop()
-                self._cache.copy_slot(slot, copy, one.filled)
+                self._cache.copy_slot(slot, copy, decoding.filled)
                 slot = copy
             slots.append(slot)
-        one.slots = slots
+        decoding.slots = slots
 
     def _language(self, number: int) -> str:
         """The most probable language of the window that a sound has in the cache."""
@@ -243,8 +249,8 @@ class Room:
 
         model, text = self._model, [token for segment in ask.segments for token in segment]
         positions = ask.window.count // 2
-        most = model.config.max_target_positions - len(ask.start) - 2
-        if not text or not positions or len(text) > most:
+        max_tokens = model.config.max_target_positions - len(ask.start) - 2
+        if not text or not positions or len(text) > max_tokens:
             return Aligned([[] for _ in ask.segments], 0.0)
         tokens = [*ask.start, self.tokens.no_timestamps, *text, self.tokens.eot]
         heads = alignment_heads(model.config)

@@ -27,13 +27,17 @@ from pygpukit.models.fetch import get
 
 if TYPE_CHECKING:
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
-    from pygpukit.nn.loading import Told
+    from pygpukit.nn.loading import OnProgress
 
 _NEEDS = "models", "speech recognition", "tokenizers"
 
 
 def load(
-    model: str | os.PathLike[str], *, dtype: str | None = None, name: str | None = None, progress: bool | Told = True
+    model: str | os.PathLike[str],
+    *,
+    dtype: str | None = None,
+    name: str | None = None,
+    progress: bool | OnProgress = True,
 ) -> WhisperModel:
     """A Whisper model by name ("whisper-tiny.en"), or from a folder of Hugging Face's or CTranslate2's layout.
 
@@ -82,7 +86,7 @@ class WhisperModel:
 
     @cached_property
     def tokens(self) -> WhisperTokens:
-        """What its tokens mean."""
+        """The meaning of its tokens."""
         if self.tokenizer is None:
             raise InvalidSpecError(f"{self.name} has no tokenizer; give the constructor one", "tokenizer")
         return WhisperTokens(self.tokenizer, self.config)
@@ -99,7 +103,7 @@ class WhisperModel:
         language: str | None = None,
         **settings: Any,
     ) -> TranscriptionResult:
-        """What is said in a sound: text, segments with times, language.
+        """The transcription of a sound: text, segments with times, language.
 
         audio: the path of a WAV file, or samples (see samples_of()). language: a code ("de"); None hears it.
         settings: task, beam_size, temperature, word_timestamps and others, see Options. Silence gives no segments.
@@ -116,14 +120,14 @@ class WhisperModel:
         segments: list[list[TranscriptionSegment]] = [[] for _ in sounds]
         languages: list[str | None] = [None] * len(sounds)
         with self.lock:
-            for number, told in listen(self, sounds, options):
-                if isinstance(told, TranscriptionSegment):
-                    segments[number].append(told)
+            for number, segment in listen(self, sounds, options):
+                if isinstance(segment, TranscriptionSegment):
+                    segments[number].append(segment)
                 else:
-                    languages[number] = told
+                    languages[number] = segment
         return [
-            TranscriptionResult.of(found, code, samples.size / RATE)
-            for found, code, samples in zip(segments, languages, sounds, strict=True)
+            TranscriptionResult.of(segment_list, code, samples.size / RATE)
+            for segment_list, code, samples in zip(segments, languages, sounds, strict=True)
         ]
 
     def transcribe_streaming(
@@ -134,14 +138,14 @@ class WhisperModel:
         What was not asked for is not computed. Other threads may use the model meanwhile.
         """
         samples, options = samples_of(audio, sample_rate), _options(language, settings)
-        found = listen(self, [samples], options)
+        segments = listen(self, [samples], options)
         while True:
             with self.lock:
-                told = next(found, None)
-            if told is None:
+                item = next(segments, None)
+            if item is None:
                 return
-            if isinstance(told[1], TranscriptionSegment):
-                yield told[1]
+            if isinstance(item[1], TranscriptionSegment):
+                yield item[1]
 
     def __repr__(self) -> str:
         return f"WhisperModel({self.name!r}, {self.encoder.weights.summary()})"

@@ -1,4 +1,4 @@
-"""What a transcription is asked for, checked when it is made."""
+"""Settings of a transcription, checked when they are made."""
 
 from __future__ import annotations
 
@@ -87,23 +87,23 @@ class Options:
 
     @property
     def speech(self) -> SpeechOptions:
-        """What counts as speech for vad_filter."""
+        """The settings of speech detection for vad_filter."""
         return _SPEECH.changed(self.vad_parameters or {})
 
     @property
     def temperatures(self) -> tuple[float, ...]:
         """Those that are tried, in order."""
-        given = self.temperature
-        return (float(given),) if isinstance(given, (int, float)) else tuple(float(one) for one in given)
+        values = self.temperature
+        return (float(values),) if isinstance(values, (int, float)) else tuple(float(value) for value in values)
 
 
-def _ids(given: Any) -> tuple[int, ...]:
+def _ids(tokens: Any) -> tuple[int, ...]:
     try:
-        found = tuple(operator.index(one) for one in given)
+        ids = tuple(operator.index(token) for token in tokens)
     except TypeError:
         raise InvalidSpecError(
-            f"initial_prompt is {type(given).__name__}, must be a text or a list of token ids", "initial_prompt"
+            f"initial_prompt is {type(tokens).__name__}, must be a text or a list of token ids", "initial_prompt"
         ) from None
-    if any(one < 0 for one in found):
-        raise InvalidSpecError(f"initial_prompt has token {min(found)}, token ids are 0 or more", "initial_prompt")
-    return found
+    if any(token < 0 for token in ids):
+        raise InvalidSpecError(f"initial_prompt has token {min(ids)}, token ids are 0 or more", "initial_prompt")
+    return ids

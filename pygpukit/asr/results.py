@@ -1,4 +1,4 @@
-"""What a transcription gives: words, segments, the whole."""
+"""Results of a transcription: words, segments, the whole text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TranscriptionResult:
     @classmethod
     def of(cls, segments: list[TranscriptionSegment], language: str | None, duration: float) -> TranscriptionResult:
         """Of its segments."""
-        return cls("".join(one.text for one in segments).strip(), segments, language, duration)
+        return cls("".join(segment.text for segment in segments).strip(), segments, language, duration)
 
     @property
     def words(self) -> list[Word]:

@@ -29,7 +29,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Next:
-    """What a search goes on with: for each new row the row that it continues, and its token."""
+    """The rows that a search goes on with: for each new row the row that it continues, and its token."""
 
     parents: list[int]
     tokens: list[int]
@@ -45,7 +45,7 @@ class Search(Protocol):
         ...
 
     def best(self) -> Hypothesis:
-        """What was found."""
+        """The best hypothesis."""
         ...
 
 
@@ -55,10 +55,10 @@ class GreedySearch:
 
     rows = 1
 
-    def __init__(self, rules: Rules, most: int) -> None:
-        self._rules, self._most = rules, most
+    def __init__(self, rules: Rules, max_tokens: int) -> None:
+        self._rules, self._max_tokens = rules, max_tokens
         self.said: list[int] = []
-        self._found = Hypothesis([], float("-inf"))
+        self._best = Hypothesis([], float("-inf"))
         self._score = 0.0
 
     def take(self, logits: Array) -> Next | None:
@@ -73,13 +73,13 @@ class GreedySearch:
         self._score = float(np.float32(log) + np.float32(self._score))
         if token != self._rules.eot:
             self.said.append(token)
-        if token == self._rules.eot or len(self.said) >= self._most:
-            self._found = Hypothesis(self.said, self._score)
+        if token == self._rules.eot or len(self.said) >= self._max_tokens:
+            self._best = Hypothesis(self.said, self._score)
             return None
         return Next([0], [token])
 
     def best(self) -> Hypothesis:
-        return self._found
+        return self._best
 
 
 class BeamSearch:
@@ -88,9 +88,9 @@ class BeamSearch:
     With one row it is greedy. Found is the one with the largest mean log probability of its tokens.
     """
 
-    def __init__(self, rules: Rules, rows: int, most: int, patience: float = 1.0) -> None:
-        self.rows, self._rules, self._most = rows, rules, most
-        self._wanted = max(1, round(rows * patience))
+    def __init__(self, rules: Rules, rows: int, max_tokens: int, patience: float = 1.0) -> None:
+        self.rows, self._rules, self._max_tokens = rows, rules, max_tokens
+        self._min_ended = max(1, round(rows * patience))
         self._beams: list[Hypothesis] = [Hypothesis([], 0.0)]
         self._ended: list[Hypothesis] = []
 
@@ -104,8 +104,8 @@ class BeamSearch:
             ]
         )
         candidates = _largest(scores, 2 * self.rows)
-        last = len(self._beams[0].tokens) + 1 >= self._most
-        spare = [one for one in candidates[self.rows :] if one[1] != self._rules.eot]
+        last = len(self._beams[0].tokens) + 1 >= self._max_tokens
+        spare = [entry for entry in candidates[self.rows :] if entry[1] != self._rules.eot]
         going = []
         for candidate in candidates[: self.rows]:
             row, token, score = candidate
@@ -116,7 +116,7 @@ class BeamSearch:
                     continue
                 candidate = spare.pop(0)
             going.append(candidate)
-        if last or len(self._ended) >= self._wanted or not going:
+        if last or len(self._ended) >= self._min_ended or not going:
             return None
         self._beams = [Hypothesis([*self._beams[row].tokens, token], score) for row, token, score in going]
         return Next([row for row, *_ in going], [token for _, token, _ in going])
@@ -131,8 +131,8 @@ class SampledSearch:
     Random numbers are Philox's by seed, place in the sequence and row: the same seed gives the same tokens.
     """
 
-    def __init__(self, rules: Rules, rows: int, most: int, temperature: float, seed: int) -> None:
-        self.rows, self._rules, self._most = rows, rules, most
+    def __init__(self, rules: Rules, rows: int, max_tokens: int, temperature: float, seed: int) -> None:
+        self.rows, self._rules, self._max_tokens = rows, rules, max_tokens
         self._temperature, self._seed = temperature, seed
         self._going = [(number, Hypothesis([], 0.0)) for number in range(rows)]
         self._ended: list[Hypothesis] = []
@@ -145,11 +145,11 @@ class SampledSearch:
             bits = sampling.random_bits(self._seed, len(beam.tokens), number)
             token = sampling.choice_on_host(logs, self._temperature, 0, 0, float("-inf"), bits)
             ends = token == self._rules.eot
-            found = Hypothesis(beam.tokens if ends else [*beam.tokens, token], beam.score + float(logs[token]))
-            if ends or len(found.tokens) >= self._most:
-                self._ended.append(found)
+            hypothesis = Hypothesis(beam.tokens if ends else [*beam.tokens, token], beam.score + float(logs[token]))
+            if ends or len(hypothesis.tokens) >= self._max_tokens:
+                self._ended.append(hypothesis)
                 continue
-            going.append((number, found))
+            going.append((number, hypothesis))
             parents.append(at)
         self._going = going
         return Next(parents, [beam.tokens[-1] for _, beam in going]) if going else None
@@ -164,14 +164,18 @@ def _largest(scores: Array, count: int) -> list[tuple[int, int, float]]:
 
     flat = scores.reshape(-1)
     count = min(count, flat.size)
-    least = np.partition(flat, flat.size - count)[flat.size - count]
-    places = np.flatnonzero(flat >= least)
+    threshold = np.partition(flat, flat.size - count)[flat.size - count]
+    places = np.flatnonzero(flat >= threshold)
     places = places[np.lexsort((places, -flat[places]))][:count]
     places = places[flat[places] > -np.inf]
-    return [(int(one) // scores.shape[1], int(one) % scores.shape[1], float(flat[one])) for one in places]
+    return [(int(place) // scores.shape[1], int(place) % scores.shape[1], float(flat[place])) for place in places]
 
 
-def _best(found: list[Hypothesis]) -> Hypothesis:
+def _best(hypotheses: list[Hypothesis]) -> Hypothesis:
     """Without tokens it is the last choice; logits that are no numbers give none at all."""
     nothing = Hypothesis([], float("-inf"))
-    return max(found, key=lambda one: one.score / len(one.tokens) if one.tokens else float("-inf"), default=nothing)
+    return max(
+        hypotheses,
+        key=lambda hypothesis: hypothesis.score / len(hypothesis.tokens) if hypothesis.tokens else float("-inf"),
+        default=nothing,
+    )

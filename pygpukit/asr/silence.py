@@ -1,4 +1,4 @@
-"""Whether a window of a sound has anything to hear, by its energy alone: what a model's doubt is checked with."""
+"""Silence by energy alone: a check of windows in which a model doubts that anything is said."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Loudness:
     """Of a sound, float32 (n,) at 16 kHz on the host, in frames of 30 ms."""
 
     def __init__(self, samples: Samples) -> None:
-        whole = samples[: samples.size // _FRAME * _FRAME].reshape(-1, _FRAME).astype(np.float64)
+        frames = samples[: samples.size // _FRAME * _FRAME].reshape(-1, _FRAME).astype(np.float64)
         # Without the mean: a direct current is nothing to hear.
-        self._levels = np.sqrt(whole.var(axis=1)) if whole.size else np.zeros(0)
-        self._least = max(_FLOOR, _BELOW * float(self._levels.max(initial=0.0)))
+        self._levels = np.sqrt(frames.var(axis=1)) if frames.size else np.zeros(0)
+        self._threshold = max(_FLOOR, _BELOW * float(self._levels.max(initial=0.0)))
 
     def nothing(self, start: float, end: float) -> bool:
-        """Whether from one time to another, in seconds, nothing is louder than the floor, or one steady noise goes on.
+        """True if from one time to another, in seconds, nothing is louder than the floor, or one steady noise goes on.
 
         Of less than ten frames nothing is told.
         """
@@ -35,11 +35,11 @@ class Loudness:
         if frames.size < 10:
             return False
         loud, quiet = np.percentile(frames, (99, 10))
-        return bool(np.sort(frames)[-3] < self._least or loud < _STEADY * quiet)
+        return bool(np.sort(frames)[-3] < self._threshold or loud < _STEADY * quiet)
 
 
 def chances(samples: Samples) -> Samples:
-    """What takes the place of a detector's probabilities, one for each 512 samples: 1 where it is loud, 0 elsewhere.
+    """Probabilities of speech by loudness, one for each 512 samples: 1 where it is loud, 0 elsewhere.
 
     Loud is a third of the way, in dB, from the quiet tenth of the chunks to the loud one, and above the floor; of a
     sound in which those are less than 6 dB apart nothing is.

@@ -78,8 +78,8 @@ class SileroVAD:
 
         audio, sample_rate, errors: as samples_of(). settings: fields of SpeechOptions.
         """
-        found = self.pieces(samples_of(audio, sample_rate), SpeechOptions().changed(settings))
-        return [SpeechSegment(start, end, start / RATE, end / RATE) for start, end in found]
+        spans = self.pieces(samples_of(audio, sample_rate), SpeechOptions().changed(settings))
+        return [SpeechSegment(start, end, start / RATE, end / RATE) for start, end in spans]
 
     def pieces(self, samples: Samples, options: SpeechOptions) -> list[tuple[int, int]]:
         """detect() of float32 (n,) at 16 kHz on the host: where each piece begins and ends, in samples."""
@@ -126,12 +126,12 @@ class SileroStream:
         the host. Raises InvalidSpecError where that is no whole number of chunks."""
         if samples.size % CHUNK:
             raise InvalidSpecError(f"there are {samples.size} samples, must be whole chunks of {CHUNK}", "samples")
-        found = [np.zeros(0, np.float32)]
+        parts = [np.zeros(0, np.float32)]
         for first in range(0, samples.size, _TOGETHER * CHUNK):
             part = samples[first : first + _TOGETHER * CHUNK]
-            told, self._state, self._cell = self._model.forward(self._chunks(part), self._state, self._cell)
-            found.append(told.to_numpy().ravel())
-        return np.concatenate(found)
+            probabilities, self._state, self._cell = self._model.forward(self._chunks(part), self._state, self._cell)
+            parts.append(probabilities.to_numpy().ravel())
+        return np.concatenate(parts)
 
     def _chunks(self, samples: Samples) -> GPUArray:
         """As forward() takes them."""
@@ -143,7 +143,7 @@ class SileroStream:
 
 
 def _tensor(file: OnnxFile, path: Path, name: str, shape: tuple[int, ...]) -> GPUArray:
-    stored = next((one for one in (f"model.{name}", name) if one in file.names()), None)
+    stored = next((candidate for candidate in (f"model.{name}", name) if candidate in file.names()), None)
     have = "missing" if stored is None else file.shape(stored)
     if stored is None or have != shape:
         raise ModelFileError(f"{path}: {name} is {have}, must be {shape} in Silero's 16 kHz model", str(path))

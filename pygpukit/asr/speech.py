@@ -37,9 +37,9 @@ class SpeechOptions:
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
                 raise InvalidSpecError(f"{name} is {value}, must be above 0 and below 1", name)
-        if self.least > self.threshold:
+        if self.lower_threshold > self.threshold:
             raise InvalidSpecError(
-                f"neg_threshold is {self.least}, must be at most threshold, {self.threshold}", "neg_threshold"
+                f"neg_threshold is {self.lower_threshold}, must be at most threshold, {self.threshold}", "neg_threshold"
             )
         for name in ("min_speech_duration_ms", "min_silence_duration_ms", "speech_pad_ms"):
             if not 0 <= getattr(self, name) < math.inf:
@@ -60,7 +60,7 @@ class SpeechOptions:
         return replace(self, **settings)
 
     @property
-    def least(self) -> float:
+    def lower_threshold(self) -> float:
         """Below it nobody speaks."""
         return max(self.threshold - 0.15, 0.01) if self.neg_threshold is None else self.neg_threshold
 
@@ -77,7 +77,7 @@ def pieces(probabilities: Iterable[float], samples: int, options: SpeechOptions)
         machine.take(number * CHUNK, probability)
     if machine.start is not None:
         machine.end(samples)
-    return _padded(machine.found, samples, options.speech_pad_ms * _PER_MS)
+    return _padded(machine.spans, samples, options.speech_pad_ms * _PER_MS)
 
 
 class _Machine:
@@ -85,7 +85,7 @@ class _Machine:
 
     def __init__(self, options: SpeechOptions) -> None:
         self._options = options
-        self.found: list[list[int]] = []
+        self.spans: list[list[int]] = []
         self.start: int | None = None
         self.quiet: int | None = None
         self.pauses: list[tuple[int, int]] = []
@@ -102,7 +102,7 @@ class _Machine:
                 return
         if self.start is None or (at - self.start > options.longest and not self._cut(at)):
             return
-        if probability < options.least:
+        if probability < options.lower_threshold:
             self.quiet = at if self.quiet is None else self.quiet
             if at - self.quiet >= options.min_silence_duration_ms * _PER_MS:
                 self.end(self.quiet)
@@ -111,18 +111,18 @@ class _Machine:
         """The piece is over; a short one is none."""
         assert self.start is not None
         if at - self.start > self._options.min_speech_duration_ms * _PER_MS:
-            self.found.append([self.start, at])
+            self.spans.append([self.start, at])
         self._begin(None)
 
     def _cut(self, at: int) -> bool:
         """The piece is too long. Whether another begins at the end of its longest pause; else none goes on."""
         assert self.start is not None
         if not self.pauses:
-            self.found.append([self.start, at])
+            self.spans.append([self.start, at])
             self._begin(None)
             return False
-        pause, length = max(self.pauses, key=lambda one: one[1])
-        self.found.append([self.start, pause])
+        pause, length = max(self.pauses, key=lambda pause_length: pause_length[1])
+        self.spans.append([self.start, pause])
         self._begin(pause + length)
         return True
 
@@ -130,13 +130,13 @@ class _Machine:
         self.start, self.quiet, self.pauses = start, None, []
 
 
-def _padded(found: list[list[int]], samples: int, pad: float) -> list[tuple[int, int]]:
-    for this, following in pairwise(found):
+def _padded(spans: list[list[int]], samples: int, pad: float) -> list[tuple[int, int]]:
+    for this, following in pairwise(spans):
         silence = following[0] - this[1]
         added = silence // 2 if silence < 2 * pad else pad
         this[1] = int(min(samples, this[1] + added))
         following[0] = int(max(0, following[0] - added))
-    if found:
-        found[0][0] = int(max(0, found[0][0] - pad))
-        found[-1][1] = int(min(samples, found[-1][1] + pad))
-    return [(start, end) for start, end in found]
+    if spans:
+        spans[0][0] = int(max(0, spans[0][0] - pad))
+        spans[-1][1] = int(min(samples, spans[-1][1] + pad))
+    return [(start, end) for start, end in spans]

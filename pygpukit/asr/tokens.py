@@ -32,11 +32,13 @@ class WhisperTokens:
         self._tasks = {name: tokenizer.token_to_id(f"<|{name}|>") for name in ("transcribe", "translate")}
         self.languages = self._languages() if self.vocab >= _MULTILINGUAL else {}
         named = [*self._tasks.values(), tokenizer.token_to_id("<|startoflm|>")]
-        self.special = sorted({self.sot, self.previous, self.no_speech, *(one for one in named if one is not None)})
+        self.special = sorted(
+            {self.sot, self.previous, self.no_speech, *(token for token in named if token is not None)}
+        )
 
     @property
     def multilingual(self) -> bool:
-        """Whether the model knows other languages than English."""
+        """True if the model knows other languages than English."""
         return bool(self.languages)
 
     def start(self, language: str | None, task: str) -> list[int]:

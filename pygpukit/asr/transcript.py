@@ -51,7 +51,7 @@ class Decode:
 class Decoded:
     """The tokens that were found, and the probability that nobody speaks. quiet: the window has nothing to hear."""
 
-    found: Hypothesis
+    hypothesis: Hypothesis
     no_speech: float
     quiet: bool = False
 
@@ -72,7 +72,7 @@ Answer: TypeAlias = "str | Decoded | Aligned | None"
 Course: TypeAlias = "Generator[Ask | TranscriptionSegment, Answer, str | None]"
 
 
-def transcript(frames: int, width: int, most: int, tokens: WhisperTokens, options: Options) -> Course:
+def transcript(frames: int, width: int, max_tokens: int, tokens: WhisperTokens, options: Options) -> Course:
     """The course of a sound of so many frames; it yields what it asks and segments, and returns the language.
 
     width: frames of a window. most: positions that the decoder has.
@@ -87,22 +87,22 @@ def transcript(frames: int, width: int, most: int, tokens: WhisperTokens, option
     seek, spoken_until = 0, 0.0
     while seek < frames:
         window = Window(seek, min(width, frames - seek))
-        prompt = _prompt(said, start, most, tokens, options)
+        prompt = _prompt(said, start, max_tokens, tokens, options)
         decoded, temperature = yield from _decode(window, prompt, tokens, options)
         if _silent(decoded, options):
             seek += window.count
             continue
-        parts, step = split(decoded.found.tokens, window, tokens.first_time)
+        parts, step = split(decoded.hypothesis.tokens, window, tokens.first_time)
         if options.word_timestamps:
             texts = [[token for token in part.tokens if token < tokens.eot] for part in parts]
             aligned = yield Align(window, start, texts, language)
             assert isinstance(aligned, Aligned)
             parts, spoken_until = placed(parts, aligned, window.first * FRAME, spoken_until)
-            step = _after_words(parts, window, step, decoded.found.tokens, tokens.first_time)
+            step = _after_words(parts, window, step, decoded.hypothesis.tokens, tokens.first_time)
         figures = {
             "temperature": temperature,
-            "average_logprob": decoded.found.average,
-            "compression": compression(tokens.decode(decoded.found.tokens)),
+            "average_logprob": decoded.hypothesis.average,
+            "compression": compression(tokens.decode(decoded.hypothesis.tokens)),
             "no_speech": decoded.no_speech,
         }
         for part in parts:
@@ -119,15 +119,15 @@ def transcript(frames: int, width: int, most: int, tokens: WhisperTokens, option
 
 def _before_all(tokens: WhisperTokens, options: Options) -> list[int]:
     """The ids of what stands before the first window. Raises InvalidSpecError for one that is no token."""
-    given = options.initial_prompt
-    if given is None or isinstance(given, str):
-        return tokens.encode(" " + given.strip()) if given and given.strip() else []
-    for token in given:
+    prompt = options.initial_prompt
+    if prompt is None or isinstance(prompt, str):
+        return tokens.encode(" " + prompt.strip()) if prompt and prompt.strip() else []
+    for token in prompt:
         if token >= tokens.vocab:
             raise InvalidSpecError(
                 f"initial_prompt has token {token}, the model has tokens 0 to {tokens.vocab - 1}", "initial_prompt"
             )
-    return list(given)
+    return list(prompt)
 
 
 def split(tokens: list[int], window: Window, first_time: int) -> tuple[list[TranscriptionSegment], int]:
@@ -150,9 +150,9 @@ def split(tokens: list[int], window: Window, first_time: int) -> tuple[list[Tran
     if ends_single:
         cuts.append(len(tokens))
     parts = [tokens[a:b] for a, b in zip([0, *cuts], cuts, strict=False)]
-    found = [TranscriptionSegment("", at(part[0]), at(part[-1]), part) for part in parts]
+    segments = [TranscriptionSegment("", at(part[0]), at(part[-1]), part) for part in parts]
     step = window.count if ends_single else (tokens[cuts[-1] - 1] - first_time) * _PER_STEP
-    return found, step if step > 0 else window.count
+    return segments, step if step > 0 else window.count
 
 
 def _ends_single(tokens: list[int], first_time: int) -> bool:
@@ -162,22 +162,22 @@ def _ends_single(tokens: list[int], first_time: int) -> bool:
 def _after_words(
     parts: list[TranscriptionSegment], window: Window, step: int, tokens: list[int], first_time: int
 ) -> int:
-    """How many frames on the next window begins: where the last word ends, if more may follow it."""
+    """Number of frames until the next window begins: where the last word ends, if more may follow it."""
     ends = [part.words[-1].end for part in parts if part.words] or [part.end for part in parts]
     if _ends_single(tokens, first_time) or not ends:
         return step
-    found = round(ends[-1] / FRAME) - window.first
-    return found if found > 0 else step
+    last_word_frame = round(ends[-1] / FRAME) - window.first
+    return last_word_frame if last_word_frame > 0 else step
 
 
 def compression(text: str) -> float:
-    """How many times smaller a text becomes when it is compressed; large where it repeats itself."""
+    """The compression ratio of a text; large where it repeats itself."""
     raw = text.strip().encode()
     return len(raw) / len(zlib.compress(raw))
 
 
-def _prompt(said: list[int], start: list[int], most: int, tokens: WhisperTokens, options: Options) -> list[int]:
-    before = [tokens.previous, *said[-(most // 2 - 1) :]] if said else []
+def _prompt(said: list[int], start: list[int], max_tokens: int, tokens: WhisperTokens, options: Options) -> list[int]:
+    before = [tokens.previous, *said[-(max_tokens // 2 - 1) :]] if said else []
     return [*before, *start, *([] if options.timestamps else [tokens.no_timestamps])]
 
 
@@ -189,13 +189,15 @@ def _decode(
     for attempt, temperature in enumerate(options.temperatures):
         decoded = yield Decode(window, prompt, temperature, attempt)
         assert isinstance(decoded, Decoded)
-        repeats = _above(compression(tokens.decode(decoded.found.tokens)), options.compression_ratio_threshold)
+        repeats = _above(compression(tokens.decode(decoded.hypothesis.tokens)), options.compression_ratio_threshold)
         improbable = _improbable(decoded, options)
         if _silent(decoded, options) or not (repeats or improbable):
             return decoded, temperature
-        tried.append((decoded, compression(tokens.decode(decoded.found.tokens))))
-    plain = [one for one, ratio in tried if not _above(ratio, options.compression_ratio_threshold)]
-    return max(plain or [one for one, _ in tried], key=lambda one: one.found.average), options.temperatures[-1]
+        tried.append((decoded, compression(tokens.decode(decoded.hypothesis.tokens))))
+    plain = [candidate for candidate, ratio in tried if not _above(ratio, options.compression_ratio_threshold)]
+    return max(
+        plain or [candidate for candidate, _ in tried], key=lambda candidate: candidate.hypothesis.average
+    ), options.temperatures[-1]
 
 
 def _above(value: float, limit: float | None) -> bool:
@@ -203,7 +205,7 @@ def _above(value: float, limit: float | None) -> bool:
 
 
 def _improbable(decoded: Decoded, options: Options) -> bool:
-    return options.log_prob_threshold is not None and decoded.found.average < options.log_prob_threshold
+    return options.log_prob_threshold is not None and decoded.hypothesis.average < options.log_prob_threshold
 
 
 def _silent(decoded: Decoded, options: Options) -> bool:
@@ -211,4 +213,4 @@ def _silent(decoded: Decoded, options: Options) -> bool:
     of the "you" that they hear in silence."""
     if not _above(decoded.no_speech, options.no_speech_threshold):
         return False
-    return decoded.quiet or not _above(decoded.found.average, options.log_prob_threshold)
+    return decoded.quiet or not _above(decoded.hypothesis.average, options.log_prob_threshold)

@@ -16,7 +16,7 @@ from pygpukit.nn.norm import Norm
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.models.checkpoint import Checkpoint
-    from pygpukit.nn.loading import Told
+    from pygpukit.nn.loading import OnProgress
 
 TYPES = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5
@@ -115,7 +115,7 @@ def from_checkpoint(
     config: WhisperConfig | None = None,
     dtype: str | None = None,
     name: str | None = None,
-    progress: bool | Told = False,
+    progress: bool | OnProgress = False,
 ) -> WhisperWeights:
     """The weights of an opened model on the current device. dtype: float32 on the simulation, else float16.
 
@@ -132,33 +132,33 @@ def from_checkpoint(
 
 class _Loader(TensorLoader):
     def __init__(
-        self, checkpoint: Checkpoint, config: WhisperConfig, dtype: str, title: str, progress: bool | Told
+        self, checkpoint: Checkpoint, config: WhisperConfig, dtype: str, title: str, progress: bool | OnProgress
     ) -> None:
         prefix = "model." if any(name.startswith("model.") for name in checkpoint.names()) else ""
         super().__init__(checkpoint, dtype, title, progress, prefix=prefix, what="Whisper model")
         self._config = config
 
     def weights(self) -> WhisperWeights:
-        config, found = self._config, WhisperWeights(self._config)
+        config, weights = self._config, WhisperWeights(self._config)
         width = config.d_model
         for number, channels in ((1, config.num_mel_bins), (2, width)):
             place = f"encoder.conv{number}"
             weight = self.table(f"{place}.weight", f"encoder/conv{number}.weight", (width, channels, 3))
-            setattr(found, f"encoder_conv{number}_weight", weight)
+            setattr(weights, f"encoder_conv{number}_weight", weight)
             bias = self.table(f"{place}.bias", f"encoder/conv{number}.bias", (width,))
-            setattr(found, f"encoder_conv{number}_bias", bias)
+            setattr(weights, f"encoder_conv{number}_bias", bias)
         for stack, positions, count in (
             ("encoder", config.max_source_positions, config.encoder_layers),
             ("decoder", config.max_target_positions, config.decoder_layers),
         ):
             table = self.table(f"{stack}.embed_positions.weight", f"{stack}/positions", (positions, width))
-            setattr(found, f"{stack}_embed_positions", table)
-            setattr(found, f"{stack}_layers", [self.layer(stack, number) for number in range(count)])
-            setattr(found, f"{stack}_layer_norm", self._norm(f"{stack}.layer_norm", f"{stack}/final_norm"))
+            setattr(weights, f"{stack}_embed_positions", table)
+            setattr(weights, f"{stack}_layers", [self.layer(stack, number) for number in range(count)])
+            setattr(weights, f"{stack}_layer_norm", self._norm(f"{stack}.layer_norm", f"{stack}/final_norm"))
         shape = config.vocab_size, width
-        found.decoder_embed_tokens = self.table("decoder.embed_tokens.weight", "decoder/embed_tokens", shape)
-        found.proj_out_weight = found.decoder_embed_tokens
-        return found
+        weights.decoder_embed_tokens = self.table("decoder.embed_tokens.weight", "decoder/embed_tokens", shape)
+        weights.proj_out_weight = weights.decoder_embed_tokens
+        return weights
 
     def layer(self, stack: str, number: int) -> LayerWeights:
         """One layer of the encoder or the decoder."""

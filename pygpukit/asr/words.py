@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_SPACES = {"zh", "ja", "th", "lo", "my", "yue"}
 _BEFORE = "\"'\u201c\u00bf([{-"  # goes with the word that follows
-_AFTER = "\"'.\u3002,\uff0c!\uff01?\uff1f:\uff1a\u201d)]}\u3001"  # goes with the word before
+_CLOSING = "\"'.\u3002,\uff0c!\uff01?\uff1f:\uff1a\u201d)]}\u3001"  # goes with the word before
 _ENDS = ".\u3002!\uff01?\uff1f"
 _LONGEST = 0.7  # seconds that the median word is taken to last at most
 
@@ -33,25 +33,25 @@ def word_tokens(tokens: WhisperTokens, text: Sequence[int], language: str) -> li
     no spaces."""
     pieces: list[tuple[str, list[int]]] = []
     held: list[int] = []
-    whole, told = tokens.decode(text), 0
+    full_text, emitted = tokens.decode(text), 0
     for token in text:
         held.append(token)
         piece = tokens.decode(held)
         place = piece.find("\ufffd")
         # A character that is not complete yet waits for its other bytes, unless the text itself has none for it.
-        if place < 0 or whole[told + place : told + place + 1] == "\ufffd":
+        if place < 0 or full_text[emitted + place : emitted + place + 1] == "\ufffd":
             pieces.append((piece, held))
-            told, held = told + len(piece), []
+            emitted, held = emitted + len(piece), []
     if held:
         pieces.append((tokens.decode(held), held))
     if language in _WITHOUT_SPACES:
         return pieces
     words: list[tuple[str, list[int]]] = []
-    for piece, own in pieces:
+    for piece, word_ids in pieces:
         if words and not piece.startswith(" ") and piece.strip() not in string.punctuation:
-            words[-1] = words[-1][0] + piece, words[-1][1] + own
+            words[-1] = words[-1][0] + piece, words[-1][1] + word_ids
         else:
-            words.append((piece, own))
+            words.append((piece, word_ids))
     return words
 
 
@@ -64,14 +64,16 @@ def timed(
 ) -> Aligned:
     """The words of a window's segments, which are text tokens. begins: of each token, and of what follows them."""
     words, lengths, at = [], [], 0
-    for text, own in word_tokens(tokens, [token for segment in segments for token in segment], language):
-        end = at + len(own)
-        words.append(Word(text, float(begins[at]), float(begins[end]), float(sum(probabilities[at:end]) / len(own))))
-        lengths.append(len(own))
+    for text, word_ids in word_tokens(tokens, [token for segment in segments for token in segment], language):
+        end = at + len(word_ids)
+        words.append(
+            Word(text, float(begins[at]), float(begins[end]), float(sum(probabilities[at:end]) / len(word_ids)))
+        )
+        lengths.append(len(word_ids))
         at = end
     median = _median(words)
     _at_sentences(words, 2 * median)
-    found: list[list[Word]] = []
+    words_by_segment: list[list[Word]] = []
     place, merged = 0, _joined(words)
     for segment in segments:
         mine: list[Word] = []
@@ -80,12 +82,12 @@ def timed(
             mine.append(merged[place])
             count += lengths[place]
             place += 1
-        found.append([word for word in mine if word.text])
-    return Aligned(found, median)
+        words_by_segment.append([word for word in mine if word.text])
+    return Aligned(words_by_segment, median)
 
 
 def _median(words: Sequence[Word]) -> float:
-    """What a word lasts."""
+    """The median duration of a word."""
     lengths = sorted(word.end - word.start for word in words if word.end != word.start)
     if not lengths:
         return 0.0
@@ -105,21 +107,21 @@ def _at_sentences(words: list[Word], longest: float) -> None:
 
 def _joined(words: Sequence[Word]) -> list[Word]:
     """Punctuation as part of the word that it belongs to, whose times stay; emptied where it was."""
-    found = [replace(word) for word in words]
-    after = len(found) - 1
-    for place in range(len(found) - 2, -1, -1):
-        word = found[place]
+    joined = [replace(word) for word in words]
+    after = len(joined) - 1
+    for place in range(len(joined) - 2, -1, -1):
+        word = joined[place]
         if word.text.startswith(" ") and word.text.strip() in _BEFORE:
-            found[after].text, word.text = word.text + found[after].text, ""
+            joined[after].text, word.text = word.text + joined[after].text, ""
         else:
             after = place
     before = 0
-    for place in range(1, len(found)):
-        if not found[before].text.endswith(" ") and found[place].text in _AFTER:
-            found[before].text, found[place].text = found[before].text + found[place].text, ""
+    for place in range(1, len(joined)):
+        if not joined[before].text.endswith(" ") and joined[place].text in _CLOSING:
+            joined[before].text, joined[place].text = joined[before].text + joined[place].text, ""
         else:
             before = place
-    return found
+    return joined
 
 
 def placed(
@@ -131,15 +133,17 @@ def placed(
     begins and ends with its words, unless it knows better by half a second.
     """
     median = aligned.median
-    found = []
-    for part, own in zip(parts, aligned.segments, strict=True):
-        kept = [replace(word, start=round(begin + word.start, 2), end=round(begin + word.end, 2)) for word in own]
+    result = []
+    for part, word_parts in zip(parts, aligned.segments, strict=True):
+        kept = [
+            replace(word, start=round(begin + word.start, 2), end=round(begin + word.end, 2)) for word in word_parts
+        ]
         if kept:
             _after_pause(kept, spoken_until, median)
             part = _agreed(part, kept, median)
             spoken_until = part.end
-        found.append(replace(part, words=kept))
-    return found, spoken_until
+        result.append(replace(part, words=kept))
+    return result, spoken_until
 
 
 def _after_pause(words: list[Word], spoken_until: float, median: float) -> None:

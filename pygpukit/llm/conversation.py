@@ -23,7 +23,7 @@ AGAIN = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
 
 
 class Chats(Protocol):
-    """What a conversation needs of a model: CausalTransformerModel has it."""
+    """The interface of a model that a conversation uses: CausalTransformerModel has it."""
 
     name: str
 
@@ -57,7 +57,7 @@ class Conversation:
         self.max_new_tokens, self.settings = max_new_tokens, settings
         self._system = _text(system, "system")
         self._session = copy_context()  # answers run in the session that the conversation was made in
-        self._told = told or (lambda _event, _message, _token: None)
+        self._notify = told or (lambda _event, _message, _token: None)
         self._tree = Tree()
         self._lock = threading.RLock()
         self._generation: Any = None
@@ -79,11 +79,11 @@ class Conversation:
     @system.setter
     def system(self, text: str) -> None:
         self._system = _text(text, "system")
-        self._told("changed", None, None)
+        self._notify("changed", None, None)
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is coming."""
+        """True if an answer is coming."""
         return not self._idle.is_set()
 
     def set(self, max_new_tokens: int | None = None, **settings: Any) -> None:
@@ -94,7 +94,7 @@ class Conversation:
         new = {name: value for name, value in {**self.settings, **settings}.items() if value is not None}
         self._check(max_new_tokens, new)
         self.max_new_tokens, self.settings = max_new_tokens, new
-        self._told("changed", None, None)
+        self._notify("changed", None, None)
 
     def siblings(self, message: Message) -> list[Message]:
         """The message and what was said in its place on other branches, oldest first."""
@@ -132,7 +132,7 @@ class Conversation:
         with self._lock:
             self._must_be_idle()
             self._tree.choose(number)
-        self._told("changed", None, None)
+        self._notify("changed", None, None)
 
     def delete(self, number: int) -> None:
         """Take out a turn: the question of this number, or of the answer of this number, with its answers.
@@ -142,14 +142,14 @@ class Conversation:
         with self._lock:
             self._must_be_idle()
             self._tree.delete(number)
-        self._told("changed", None, None)
+        self._notify("changed", None, None)
 
     def clear(self) -> None:
         """Forget every message. Raises InvalidSpecError while an answer is coming."""
         with self._lock:
             self._must_be_idle()
             self._tree = Tree()
-        self._told("changed", None, None)
+        self._notify("changed", None, None)
 
     def stop(self) -> None:
         """End the answer that is coming within one step; what has come stays. Nothing happens when none is."""
@@ -202,18 +202,18 @@ class Conversation:
             self._stopping = False
             said = self._tree.path()[:-1]
         try:
-            self._told("changed", None, None)  # without the lock: who hears may take one of its own, and ask for more
+            self._notify("changed", None, None)  # without the lock: who hears may take one of its own, and ask for more
         finally:
             run = self._session.copy().run
             arguments = (self._run, message, said, settings, before)
             threading.Thread(target=run, args=arguments, name="pygpukit-chat", daemon=True).start()
         return message
 
-    def _other(self, message: Message, given: dict[str, Any]) -> dict[str, Any]:
+    def _other(self, message: Message, options: dict[str, Any]) -> dict[str, Any]:
         """The settings of an answer that is to differ from those before it."""
         settings = self.settings if self.settings.get("temperature") else {**self.settings, **AGAIN}
         seed = (self.settings.get("seed") or 0) + len(self._tree.siblings(message)) - 1
-        settings = {**settings, "seed": seed, **given}
+        settings = {**settings, "seed": seed, **options}
         self._check(self.max_new_tokens, settings)
         return settings
 
@@ -221,7 +221,7 @@ class Conversation:
         def hear(what: str) -> None:
             if not message.tokens:
                 message.stage = what
-                self._told("stage", message, None)
+                self._notify("stage", message, None)
 
         refused = False
         try:
@@ -234,7 +234,7 @@ class Conversation:
                 for token in generation:
                     message.tokens.append(token)
                     message.figures = generation.figures
-                    self._told("token", message, token)
+                    self._notify("token", message, token)
             message.finish_reason = generation.finish_reason or "cancelled"
         except Exception as error:  # whatever it is, it belongs to this answer: nobody else would hear of it
             message.finish_reason, message.error = "failed", f"{type(error).__name__}: {error}"
@@ -246,7 +246,7 @@ class Conversation:
                     self._tree.back(before)
             message.stage = ""
             try:
-                self._told("refused" if refused else "ended", message, None)
+                self._notify("refused" if refused else "ended", message, None)
             finally:
                 self._idle.set()
 
@@ -255,13 +255,13 @@ class Conversation:
         message.question = said[-1].text
         doing.say("Getting ready")
         warming.wait(self.model, lambda: self._stopping)
-        found = fit(self.model, self._system, said, self.max_new_tokens, self.context_rule, settings)
-        message.first, message.note = found.first, found.note
-        return self.model.chat(found.messages, self.max_new_tokens, **settings)
+        fitted = fit(self.model, self._system, said, self.max_new_tokens, self.context_rule, settings)
+        message.first, message.note = fitted.first, fitted.note
+        return self.model.chat(fitted.messages, self.max_new_tokens, **settings)
 
 
 def _reading(figures: Figures) -> str:
-    """What is done before the first token."""
+    """The work before the first token."""
     new = figures.prompt_tokens - figures.reused_tokens
     known = f", {figures.reused_tokens} are known" if figures.reused_tokens else ""
     return f"Reading {new} token{'' if new == 1 else 's'}{known}"

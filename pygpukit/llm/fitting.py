@@ -45,7 +45,7 @@ def fit(
     rule: ContextRule,
     settings: Mapping[str, Any],
 ) -> Fit:
-    """What the model is asked of what was said; the last message is the question.
+    """The messages that the model gets of a conversation; the last one is the question.
 
     "shift" leaves out turns from the oldest on when the prompt leaves no room for an answer: max_new_tokens, but at
     most a quarter of the context. Then as many go as it takes until prompt and room fit into half of it, or only the
@@ -65,10 +65,10 @@ def fit(
     room = min(max_new_tokens or DEFAULT_NEW_TOKENS, size // 4)
     starts = [place for place, message in enumerate(said) if message.role == "user"]
     if rule == "stop":
-        whole = tokens(0)
-        if whole >= size and len(starts) > 1:
+        total = tokens(0)
+        if total >= size and len(starts) > 1:
             raise InvalidSpecError(
-                f"the context is full: with this question the conversation has {whole} tokens, the context {size}. "
+                f"the context is full: with this question the conversation has {total} tokens, the context {size}. "
                 'Begin a new one, delete turns, or make the chat with context="shift", which leaves out the oldest',
                 "messages",
             )
@@ -104,4 +104,4 @@ def _note(left_out: int, size: int) -> str:
 
 def _asked(system: str, said: Sequence[Message]) -> list[dict[str, str]]:
     head = [{"role": "system", "content": system}] if system else []
-    return [*head, *({"role": one.role, "content": one.content} for one in said)]
+    return [*head, *({"role": message.role, "content": message.content} for message in said)]

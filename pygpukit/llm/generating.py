@@ -1,4 +1,4 @@
-"""What a model is asked for: generate, stream, chat, batches; prompts as text, tokens or messages."""
+"""Requests to a model: generate, stream, chat, batches; prompts as text, tokens or messages."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Generating:
         return b"" if self.tokenizer is None else self.tokenizer.token_bytes(token)
 
     def prompt_tokens(self, messages: Prompt, **form: Any) -> int:
-        """How many tokens a prompt has: messages by the model's chat template, with stream()'s `variables` and
+        """Number of tokens of a prompt: messages by the model's chat template, with stream()'s `variables` and
         `control_tokens`. Raises as stream() does."""
         return len(self._ids(messages, **form)[0])
 
@@ -188,7 +188,7 @@ class Generating:
         control_tokens: bool = False,
         **settings: Any,
     ) -> tuple[Sampling, Limits]:
-        """What stream() makes of its settings. Raises InvalidSpecError naming one that cannot be."""
+        """The checked settings of stream(). Raises InvalidSpecError naming one that cannot be."""
         if variables is not None and (not isinstance(variables, Mapping) or not all(map(_is_name, variables))):
             raise InvalidSpecError(
                 f"variables={reprlib.repr(variables)}; give an object of names and values", "variables"
@@ -199,13 +199,13 @@ class Generating:
         if unknown:
             known = ", ".join(Sampling.__dataclass_fields__)
             raise InvalidSpecError(f"there is no setting {unknown[0]!r}; there are {known}", unknown[0])
-        wanted = "a whole number of 1 or more"
-        most = 256 if max_new_tokens is None else whole(max_new_tokens, "max_new_tokens", wanted)
-        if most < 1:
-            raise InvalidSpecError(f"max_new_tokens={most}; give {wanted}", "max_new_tokens")
+        expected = "a whole number of 1 or more"
+        max_count = 256 if max_new_tokens is None else whole(max_new_tokens, "max_new_tokens", expected)
+        if max_count < 1:
+            raise InvalidSpecError(f"max_new_tokens={max_count}; give {expected}", "max_new_tokens")
         if ignore_eos not in (True, False):
             raise InvalidSpecError(f"ignore_eos={ignore_eos!r}; give True or False", "ignore_eos")
-        ends = self._end_tokens() if eos_token_id is None else self._given_ends(eos_token_id)
+        ends = self._end_tokens() if eos_token_id is None else self._checked_ends(eos_token_id)
         texts = tuple(_several(stop))
         if not all(isinstance(text, str) and text for text in texts):
             raise InvalidSpecError(f"stop={stop!r}; give a text, or a list of texts, none of them empty", "stop")
@@ -215,15 +215,15 @@ class Generating:
         for token in sampling.logit_bias:
             if token >= count:
                 raise InvalidSpecError(f"logit_bias: there is no token {token}, the model has {count}", "logit_bias")
-        return sampling, Limits(most, frozenset() if ignore_eos else ends, texts)
+        return sampling, Limits(max_count, frozenset() if ignore_eos else ends, texts)
 
-    def _given_ends(self, eos_token_id: int | Iterable[int]) -> frozenset[int]:
+    def _checked_ends(self, eos_token_id: int | Iterable[int]) -> frozenset[int]:
         count = self.engine.network.config.vocab_size
-        wanted = f"token ids of 0 to {count - 1}; ignore_eos=True is for none"
-        ends = frozenset(whole(token, "eos_token_id", wanted) for token in _several(eos_token_id))
+        expected = f"token ids of 0 to {count - 1}; ignore_eos=True is for none"
+        ends = frozenset(whole(token, "eos_token_id", expected) for token in _several(eos_token_id))
         for token in ends:
             if not 0 <= token < count:
-                raise InvalidSpecError(f"eos_token_id={token}; give {wanted}", "eos_token_id")
+                raise InvalidSpecError(f"eos_token_id={token}; give {expected}", "eos_token_id")
         return ends
 
     def _end_tokens(self) -> frozenset[int]:
@@ -272,9 +272,9 @@ def _messages(prompt: Any) -> list[Message]:
     if isinstance(prompt, native.ArrayBase):
         raise TypeError("prompt is a GPUArray, and nothing is copied to the host implicitly; use prompt.to_numpy()")
     if isinstance(prompt, Iterable) and not isinstance(prompt, Mapping):
-        found = list(prompt)
-        if all(isinstance(one, Mapping | ChatMessage) for one in found):
-            return found
+        messages = list(prompt)
+        if all(isinstance(message, Mapping | ChatMessage) for message in messages):
+            return messages
     raise TypeError(f"prompt={reprlib.repr(prompt)}; give text, a list of token ids, or a list of messages")
 
 
@@ -287,7 +287,7 @@ def _documented(rest: tuple[Any, ...], settings: dict[str, Any]) -> dict[str, An
     names = ("temperature", "top_k", "top_p", "eos_token_id", "use_cache", "gpu_sampling")
     if len(rest) > len(names):
         raise TypeError(f"generate() takes up to {len(names) + 2} arguments by place, {len(rest) + 2} were given")
-    given = {**dict(zip(names, rest, strict=False)), **settings}
+    arguments = {**dict(zip(names, rest, strict=False)), **settings}
     for name in ("use_cache", "gpu_sampling"):
-        given.pop(name, None)
-    return {"temperature": 1.0, "top_k": 50, "top_p": 0.9, **given}
+        arguments.pop(name, None)
+    return {"temperature": 1.0, "top_k": 50, "top_p": 0.9, **arguments}

@@ -73,7 +73,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Figures:
-    """What an answer cost so far. reused: tokens of the prompt that were in the cache already. Times in seconds:
+    """Cost of an answer so far. reused: tokens of the prompt that were in the cache already. Times in seconds:
     first_token since the request came, decode from the first token to the newest. kv_bytes: of this sequence."""
 
     prompt_tokens: int
@@ -156,11 +156,11 @@ class Answer:
 
     @property
     def goes_on(self) -> bool:
-        """Whether there may be a token after the next."""
+        """True if there may be a token after the next."""
         return len(self.tokens) + 1 < self.limits.max_new_tokens
 
     def figures(self) -> Figures:
-        """What it cost so far."""
+        """Its cost so far."""
         sequence, tokens = self.sequence, self.tokens
         first = tokens[0].seconds if tokens else None
         return Figures(

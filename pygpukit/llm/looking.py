@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pygpukit.llm.generating import Prompt
     from pygpukit.llm.model import CausalTransformerModel
 
-MOST = 1024  # tokens: the result grows with their square
+MAX_TOKENS = 1024  # tokens: the result grows with their square
 
 
 def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
@@ -28,14 +28,14 @@ def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
     if not 0 <= layer < len(model.blocks):
         raise InvalidSpecError(f"there is no layer {layer}: {model.name} has 0 to {len(model.blocks) - 1}", "layer")
     ids, _ = model._ids(prompt)
-    if len(ids) > MOST:
-        raise InvalidSpecError(f"the prompt has {len(ids)} tokens; attention is shown of up to {MOST}", "prompt")
+    if len(ids) > MAX_TOKENS:
+        raise InvalidSpecError(f"the prompt has {len(ids)} tokens; attention is shown of up to {MAX_TOKENS}", "prompt")
     q, k = (_float32(part) for part in _queries_and_keys(model, ids, layer))
     keys = np.repeat(k, q.shape[1] // k.shape[0], axis=0)
-    own = model.blocks[layer].attn
-    scores = np.einsum("thd,hsd->hts", q, keys) * np.float32(own.scale)
+    attn = model.blocks[layer].attn
+    scores = np.einsum("thd,hsd->hts", q, keys) * np.float32(attn.scale)
     back = np.arange(len(ids))[:, None] - np.arange(len(ids))
-    scores[:, (back < 0) | (back >= (own.window or len(ids)))] = -np.inf
+    scores[:, (back < 0) | (back >= (attn.window or len(ids)))] = -np.inf
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return weights / weights.sum(axis=2, keepdims=True)
 
@@ -55,8 +55,8 @@ def _queries_and_keys(model: CausalTransformerModel, ids: list[int], layer: int)
             for array, values in ((rows.tokens, ids), (rows.positions, range(count)), (rows.slots, [slot] * count)):
                 native.copy_from_host(array, np.asarray(values, np.int32))
             network.forward(rows, engine.cache, buffers, layer + 1)
-            own, config = model.blocks[layer].attn, model.config
-            q = buffers.attention.qkv[:, : own.q_dim].clone().reshape(count, config.num_heads, config.head_dim)
+            attn, config = model.blocks[layer].attn, model.config
+            q = buffers.attention.qkv[:, : attn.q_dim].clone().reshape(count, config.num_heads, config.head_dim)
             return q, model.cache.layers[layer].k[slot, :, :count].clone()
         finally:
             engine.close(sequence)

@@ -46,7 +46,7 @@ class Message:
 
     @property
     def thinking(self) -> str:
-        """What the model thought before it answered; "" of most."""
+        """The text that the model thought before it answered; "" where it does not think."""
         return "".join(token.thinking for token in self.tokens)
 
     @property

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def check_room(context: int | None, slots: int) -> None:
     """Raises InvalidSpecError where context or slots is no whole number of 1 or more; context may be None."""
     for name, value in (("context", 1 if context is None else context), ("slots", slots)):
-        wanted = "a whole number of 1 or more"
-        if whole(value, name, wanted) < 1:
-            raise InvalidSpecError(f"{name}={value!r}; give {wanted}", name)
+        expected = "a whole number of 1 or more"
+        if whole(value, name, expected) < 1:
+            raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
 
 
 class CausalTransformerModel(Generating):

@@ -40,7 +40,7 @@ def talk(
     out = sys.stdout if out is None else out
     target = out
 
-    def told(event: Event, message: Message | None, token: Token | None) -> None:
+    def on_event(event: Event, message: Message | None, token: Token | None) -> None:
         if event == "token" and token is not None:
             target.write(visible(token.thinking + token.text))
             target.flush()
@@ -48,7 +48,7 @@ def talk(
             target.write(_end(message))
             target.flush()
 
-    conversation = Conversation(model, system, max_new_tokens, told, **settings)
+    conversation = Conversation(model, system, max_new_tokens, on_event, **settings)
     while True:
         try:
             line = _read(ask).strip()
@@ -68,7 +68,7 @@ def talk(
 
 
 def _read(ask: Callable[[str], str]) -> str:
-    """What somebody says: a line, or several. Raises EOFError at the end of the input."""
+    """The user's input: a line, or several. Raises EOFError at the end of the input."""
     line = ask("> ")
     if line.strip() == _BLOCK:
         lines: list[str] = []
@@ -105,7 +105,7 @@ def _do(conversation: Conversation, line: str) -> str:
 
 
 def _end(message: Message) -> str:
-    """What stands below an answer."""
+    """The line below an answer."""
     if message.finish_reason == "failed":
         return f"\n[{visible(message.error)}]\n"
     ended = message.ended.rstrip(".")

@@ -35,7 +35,7 @@ class AnswerText:
         self._trim = thinking is True  # line breaks right after a tag are no text
 
     def push(self, token: int) -> Piece:
-        """What a token adds."""
+        """The text that a token adds."""
         if token in self._tokenizer.special_ids:
             if not self._stop and not self._tags:
                 return Piece()
@@ -43,7 +43,7 @@ class AnswerText:
         return self._feed(self._stream.push(token), False)
 
     def finish(self) -> Piece:
-        """What is left when no token comes any more."""
+        """The rest of the text after the last token."""
         return self._feed(self._stream.finish(), True)
 
     def _feed(self, more: str, last: bool, hidden: bool = False) -> Piece:
@@ -96,15 +96,15 @@ class _Held:
 
 def _first(text: str, marks: tuple[str, ...]) -> tuple[int, str | None]:
     """The mark that comes first in a text, the longer of two at one place, and where."""
-    found = [(place, -len(mark), mark) for mark in marks if (place := text.find(mark)) >= 0]
-    if not found:
+    matches = [(place, -len(mark), mark) for mark in marks if (place := text.find(mark)) >= 0]
+    if not matches:
         return 0, None
-    place, _, mark = min(found)
+    place, _, mark = min(matches)
     return place, mark
 
 
 def _begun(text: str, marks: tuple[str, ...]) -> int:
-    """How many characters at the end of a text may be the begin of a mark."""
+    """Number of characters at the end of a text that may begin a mark."""
     longest = min(len(text), max(map(len, marks), default=1) - 1)
     for count in range(longest, 0, -1):
         if any(mark.startswith(text[-count:]) for mark in marks):

@@ -20,11 +20,11 @@ class Tree:
 
     def path(self) -> list[Message]:
         """The chosen branch, from its beginning."""
-        found, at = [], self.head
+        messages, at = [], self.head
         while at is not None:
-            found.append(self._all[at])
+            messages.append(self._all[at])
             at = self._all[at].parent
-        return found[::-1]
+        return messages[::-1]
 
     def of(self, number: int | None, role: Role | None = None) -> Message:
         """The message of a number. Raises InvalidSpecError where there is none, or it is of another role."""
@@ -44,7 +44,11 @@ class Tree:
 
     def siblings(self, message: Message) -> list[Message]:
         """The message and those in its place on other branches, oldest first."""
-        return [one for one in self._all.values() if one.parent == message.parent and one.role == message.role]
+        return [
+            sibling
+            for sibling in self._all.values()
+            if sibling.parent == message.parent and sibling.role == message.role
+        ]
 
     def choose(self, number: int) -> None:
         """Go to the branch of a message, and on it to what was said last."""
@@ -56,8 +60,8 @@ class Tree:
         question = self.of(number)
         if question.role == "assistant":
             question = self.of(question.parent)
-        gone = {question.number, *(one.number for one in self._all.values() if one.parent == question.number)}
-        shown = any(one.number in gone for one in self.path())
+        gone = {question.number, *(reply.number for reply in self._all.values() if reply.parent == question.number)}
+        shown = any(reply.number in gone for reply in self.path())
         for message in self._all.values():
             if message.parent in gone and message.number not in gone:
                 message.parent = question.parent
@@ -68,7 +72,7 @@ class Tree:
                 self._go_on()
 
     def mark(self) -> Mark:
-        """What back() goes back to."""
+        """The mark that back() returns to."""
         return self.head, dict(self._all)
 
     def back(self, mark: Mark) -> None:

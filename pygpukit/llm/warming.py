@@ -1,4 +1,4 @@
-"""What the first answer of a process waits for, done before its question comes: once a model."""
+"""Warm-up: the work that the first answer of a process would wait for, done once a model before its question."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def wait(model: Any, stopped: Callable[[], bool]) -> None:
 def _warm(model: Any, system: str, settings: dict[str, Any], mine: _Warming) -> None:
     messages = [{"role": "system", "content": system}] if system else []
     try:
-        # What fails here fails again where somebody asks, and is told there.
+        # What fails here fails again in the request, which reports it.
         with suppress(Exception), doing.heard_by(mine.hear):
             for _ in model.chat([*messages, {"role": "user", "content": "Hello"}], 2, **settings):
                 pass

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pygpukit.models.checkpoint import Checkpoint
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
     from pygpukit.nn.linear.blocks import Blocks
-    from pygpukit.nn.loading import Told
+    from pygpukit.nn.loading import OnProgress
 
 TYPES = ("float32", "float16", "bfloat16")
 
@@ -45,7 +45,7 @@ def load(
     slots: int = 1,
     name: str | None = None,
     spec: ModelSpec | None = None,
-    progress: bool | Told = True,
+    progress: bool | OnProgress = True,
 ) -> CausalTransformerModel:
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
 
@@ -86,7 +86,7 @@ def from_checkpoint(
     slots: int = 1,
     name: str | None = None,
     spec: ModelSpec | None = None,
-    progress: bool | Told = False,
+    progress: bool | OnProgress = False,
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
     title = name or checkpoint.name
@@ -130,7 +130,7 @@ class Loader(TensorLoader):
         config: TransformerConfig,
         dtype: str,
         title: str,
-        progress: bool | Told,
+        progress: bool | OnProgress,
     ) -> None:
         self.architecture, self.config = architecture, config
         super().__init__(

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16  # elements; keeps what is made on the way in the processor's cache
 
 
-def convert(values: Array, have: DataType, want: DataType) -> Array:
+def convert(values: Array, source: DataType, target: DataType) -> Array:
     """values of type have as values of type want, rounded to nearest even. The array itself where nothing changes."""
     import numpy as np
 
-    if have == want:
+    if source == target:
         return values
     flat = values.reshape(-1)
-    result = np.empty(flat.shape, want.to_numpy_dtype())
+    result = np.empty(flat.shape, target.to_numpy_dtype())
     for start in range(0, flat.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        result[part] = _narrow(_wide(flat[part], have), want)
+        result[part] = _narrow(_wide(flat[part], source), target)
     return result.reshape(values.shape)
 
 
@@ -40,17 +40,17 @@ def _wide(values: Array, have: DataType) -> Array:
     return values
 
 
-def _narrow(values: Array, want: DataType) -> Array:
+def _narrow(values: Array, target: DataType) -> Array:
     import numpy as np
 
-    if want == bfloat16:
+    if target == bfloat16:
         return _brain(np.asarray(values, np.float32))
-    if want in STORAGE_ONLY:
+    if target in STORAGE_ONLY:
         from pygpukit.ops import storage
 
-        return storage.encoded(values, want)
+        return storage.encoded(values, target)
     with np.errstate(over="ignore"):  # beyond float16 is infinity
-        return values.astype(want.to_numpy_dtype(), copy=False)
+        return values.astype(target.to_numpy_dtype(), copy=False)
 
 
 def _brain(values: Array) -> Array:

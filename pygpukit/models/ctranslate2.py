@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _TYPES: tuple[DataType, ...] = (float32, int8, int16, int32, float16, bfloat16)  # by their numbers in the file
 _VERSIONS = range(4, 7)
-_MOST_DIMENSIONS = 8
-_MOST_VARIABLES = 1 << 20
+_MAX_DIMENSIONS = 8
+_MAX_VARIABLES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class ModelBin:
 
     def array(self, name: str) -> Array:
         """The elements of a variable as stored, a read-only view (bfloat16 as uint16 bits). Raises KeyError."""
-        found = self.variables[name]
-        return self._file.array(found.dtype.to_numpy_dtype(), found.shape, found.start)
+        variable = self.variables[name]
+        return self._file.array(variable.dtype.to_numpy_dtype(), variable.shape, variable.start)
 
     def scalar(self, name: str, otherwise: int) -> int:
         """An integer of the file; otherwise where it is not there."""
@@ -76,8 +76,8 @@ class ModelBin:
         self._file.close()
 
     def _is_scalar(self, name: str) -> bool:
-        found = self.variables.get(name)
-        return found is not None and found.shape in ((), (1,)) and found.dtype in (int8, int16, int32)
+        variable = self.variables.get(name)
+        return variable is not None and variable.shape in ((), (1,)) and variable.dtype in (int8, int16, int32)
 
     def _add(self, name: str, variable: Variable) -> None:
         if name in self.variables:
@@ -86,9 +86,9 @@ class ModelBin:
 
     def _variable(self) -> Variable:
         rank = self._number("<B", "rank")
-        if rank > _MOST_DIMENSIONS:
+        if rank > _MAX_DIMENSIONS:
             raise self._file.error(
-                f"a variable before byte {self._at} has {rank} dimensions, at most {_MOST_DIMENSIONS}"
+                f"a variable before byte {self._at} has {rank} dimensions, at most {_MAX_DIMENSIONS}"
             )
         shape = tuple(self._number("<I", "extent") for _ in range(rank))
         number = self._number("<B", "type")
@@ -108,8 +108,8 @@ class ModelBin:
 
     def _count(self, what: str) -> int:
         count = self._number("<I", f"number of {what}")
-        if count > _MOST_VARIABLES:
-            raise self._file.error(f"it says it has {count} {what}, at most {_MOST_VARIABLES}")
+        if count > _MAX_VARIABLES:
+            raise self._file.error(f"it says it has {count} {what}, at most {_MAX_VARIABLES}")
         return count
 
     def _number(self, form: str, what: str) -> int:

@@ -59,12 +59,12 @@ class CTranslate2Checkpoint:
         self._tensors: dict[str, tuple[str, int, int]] = {}
         for variable in self._file.variables:
             self._place(variable)
-        given = read_object(path / "config.json") if (path / "config.json").is_file() else {}
+        config = read_object(path / "config.json") if (path / "config.json").is_file() else {}
         self.config = self._config()
         self.generation = {
-            "alignment_heads": given.get("alignment_heads"),
-            "suppress_tokens": given.get("suppress_ids"),
-            "begin_suppress_tokens": given.get("suppress_ids_begin"),
+            "alignment_heads": config.get("alignment_heads"),
+            "suppress_tokens": config.get("suppress_ids"),
+            "begin_suppress_tokens": config.get("suppress_ids_begin"),
         }
         self._tokenizer: Tokenizer | None = None
 
@@ -77,8 +77,8 @@ class CTranslate2Checkpoint:
         return (shape[0] // parts, *shape[1:])
 
     def dtype(self, name: str) -> DataType:
-        found = self._file.variables[self._tensors[name][0]].dtype
-        return float32 if found == int8 else found
+        dtype = self._file.variables[self._tensors[name][0]].dtype
+        return float32 if dtype == int8 else dtype
 
     def read(self, name: str, dtype: DataType | None = None) -> Array:
         variable, part, parts = self._tensors[name]
@@ -109,12 +109,12 @@ class CTranslate2Checkpoint:
 
     def _place(self, variable: str) -> None:
         names = _names(variable)
-        found = self._file.variables[variable]
-        if names and (not found.shape or found.shape[0] % len(names)):
+        stored = self._file.variables[variable]
+        if names and (not stored.shape or stored.shape[0] % len(names)):
             raise self._error(
-                f"{variable!r} has shape {found.shape}, its first extent must be a multiple of {len(names)}"
+                f"{variable!r} has shape {stored.shape}, its first extent must be a multiple of {len(names)}"
             )
-        if names and found.dtype == int8:
+        if names and stored.dtype == int8:
             self._scales(variable)
         for part, name in enumerate(names):
             self._tensors[name] = variable, part, len(names)

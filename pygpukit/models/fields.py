@@ -1,4 +1,4 @@
-"""The fields of a model's configuration: read with their types; what nobody here reads is refused, or told once.
+"""The fields of a model's configuration: read with their types; what nobody here reads is refused, or reported once.
 
 The same for a folder's config.json and for the metadata of a GGUF file.
 """
@@ -15,12 +15,12 @@ from typing import Any
 from pygpukit.core.backend import frames_inside_package
 from pygpukit.core.errors import InvalidSpecError
 
-_MOST = 1 << 31
+_INTEGER_LIMIT = 1 << 31
 
 
 @dataclass(frozen=True)
 class FieldTable:
-    """What an architecture's reference reads.
+    """The fields that an architecture's reference reads.
 
     read: fields that are implemented. neutral: fields that would change the arithmetic, and the values of them that
     change nothing. harmless: fields that have nothing to do with it. defaults: of fields that may be left out.
@@ -38,36 +38,36 @@ class Fields:
     A field whose value is null counts as one that is not there.
     """
 
-    def __init__(self, given: Mapping[str, Any], where: str = "config.json") -> None:
-        self._given, self._where = given, where
+    def __init__(self, values: Mapping[str, Any], where: str = "config.json") -> None:
+        self._values, self._where = values, where
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._given)
+        return iter(self._values)
 
     def get(self, *names: str) -> Any:
         """The first of these that is there; None where none is."""
-        return next((self._given[name] for name in names if self._given.get(name) is not None), None)
+        return next((self._values[name] for name in names if self._values.get(name) is not None), None)
 
     def name_of(self, *names: str) -> str:
         """The name of what get() gives."""
-        return next((name for name in names if self._given.get(name) is not None), names[0])
+        return next((name for name in names if self._values.get(name) is not None), names[0])
 
-    def whole(self, *names: str, least: int = 1) -> int | None:
+    def integer(self, *names: str, minimum: int = 1) -> int | None:
         """A whole number, least or above."""
         value = self.get(*names)
         if value is None:
             return None
-        if type(value) is not int or not least <= value < _MOST:
-            raise self.error(f"must be a whole number of {least} or more", *names)
+        if type(value) is not int or not minimum <= value < _INTEGER_LIMIT:
+            raise self.error(f"must be a whole number of {minimum} or more", *names)
         return value
 
-    def number(self, *names: str, least: float = 0.0) -> float | None:
+    def number(self, *names: str, minimum: float = 0.0) -> float | None:
         """A finite number above least."""
         value = self.get(*names)
         if value is None:
             return None
-        if type(value) not in (int, float) or not least < value < math.inf:
-            raise self.error(f"must be a number above {least:g}", *names)
+        if type(value) not in (int, float) or not minimum < value < math.inf:
+            raise self.error(f"must be a number above {minimum:g}", *names)
         return float(value)
 
     def numbers(self, *names: str) -> list[float] | None:
@@ -75,9 +75,9 @@ class Fields:
         value = self.get(*names)
         if value is None:
             return None
-        if not isinstance(value, list) or not all(type(one) in (int, float) and 0 < one < math.inf for one in value):
+        if not isinstance(value, list) or not all(type(item) in (int, float) and 0 < item < math.inf for item in value):
             raise self.error("must be a list of numbers above 0", *names)
-        return [float(one) for one in value]
+        return [float(item) for item in value]
 
     def flag(self, *names: str) -> bool | None:
         """True or false."""
@@ -110,30 +110,32 @@ class Fields:
         return InvalidSpecError(f"{self._where} has no {names[0]!r}, which {what} needs", names[0])
 
 
-def check_fields(given: Mapping[str, Any], table: FieldTable, where: str, what: str) -> None:
+def check_fields(fields: Mapping[str, Any], table: FieldTable, where: str, what: str) -> None:
     """Raises InvalidSpecError for a field that would change the arithmetic; tells those that nobody knows, once."""
     unknown = []
-    for name, value in given.items():
+    for name, value in fields.items():
         if value is None or name in table.read or name in table.harmless:
             continue
         if name not in table.neutral:
             unknown.append(name)
-        elif not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in table.neutral[name]):
+        elif not any(
+            value == neutral and isinstance(value, bool) == isinstance(neutral, bool) for neutral in table.neutral[name]
+        ):
             known = " or ".join(map(repr, table.neutral[name]))
             raise InvalidSpecError(
                 f"{where}: {name} is {reprlib.repr(value)}, which is not there yet for {what} models"
                 + (f"; it may be {known}" if known else "; it may be left out"),
                 name,
             )
-    new = [name for name in unknown if (what, name) not in _told]
-    _told.update((what, name) for name in new[:_MOST_TOLD])
+    new = [name for name in unknown if (what, name) not in _reported]
+    _reported.update((what, name) for name in new[:_MAX_REPORTED])
     if new:
-        some = ", ".join(map(repr, new[:_MOST_NAMED])) + (", ..." if len(new) > _MOST_NAMED else "")
+        some = ", ".join(map(repr, new[:_MAX_NAMED])) + (", ..." if len(new) > _MAX_NAMED else "")
         warnings.warn(
             f"{where}: fields that {what} models are not known to have change nothing here: {some}",
             stacklevel=frames_inside_package(),
         )
 
 
-_MOST_NAMED, _MOST_TOLD = 10, 1000
-_told: set[tuple[str, str]] = set()
+_MAX_NAMED, _MAX_REPORTED = 10, 1000
+_reported: set[tuple[str, str]] = set()

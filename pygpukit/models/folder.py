@@ -59,7 +59,7 @@ class FolderCheckpoint:
         return convert(values, have, dtype or have)
 
     def _kept(self, name: str) -> np.ndarray[Any, Any]:
-        """What the file holds, bits where that is no type of NumPy's."""
+        """The stored values, as bits where that is no type of NumPy's."""
         return self._file.array(self._stored[name])
 
     def _kept_as(self, name: str) -> DataType:

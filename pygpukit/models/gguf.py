@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 MAGIC = b"GGUF"
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_LEAST_FIELD, _LEAST_TENSOR = (
+_MIN_FIELD_BYTES, _MIN_TENSOR_BYTES = (
     8 + 4 + 1,
     8 + 4 + 4 + 8,
 )  # bytes of the shortest entries
-_MOST_DIMENSIONS = 4
+_MAX_DIMENSIONS = 4
 # They bound what memory a file takes; the largest vocabularies have 300 000 tokens and twice as many merges.
-_MOST_ENTRIES, _MOST_ITEMS, _LONGEST_TEXT = 1 << 17, 1 << 21, 16 << 20
+_MAX_ENTRIES, _MAX_ITEMS, _LONGEST_TEXT = 1 << 17, 1 << 21, 16 << 20
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class GGUFTensor:
 
 
 class GGUFFile:
-    """What a file says of itself and where its tensors are.
+    """The metadata of a file and the places of its tensors.
 
     fields: values by key; numbers, text, and lists of them. tensors: by GGUF's own names. Raises ModelFileError,
     which says what is wrong and where, for a file that is malformed or holds what is not read.
@@ -47,10 +47,10 @@ class GGUFFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.file = MappedFile(path)
         try:
-            self._at, self._left = 0, _MOST_ITEMS
+            self._at, self._left = 0, _MAX_ITEMS
             count = self._header()
             self.fields: dict[str, Any] = {}
-            for _ in range(self._count("metadata entries", _LEAST_FIELD)):
+            for _ in range(self._count("metadata entries", _MIN_FIELD_BYTES)):
                 key = self._text("a metadata key")
                 if key in self.fields:
                     raise self.file.error(f"the metadata key {key!r} is there twice")
@@ -90,16 +90,16 @@ class GGUFFile:
             big = int.from_bytes(version.to_bytes(4, "little"), "big") in (2, 3)
             what = "big-endian" if big else f"version {version} of GGUF"
             raise self.file.error(f"{what} is not read; convert it to version 3, little-endian")
-        return self._count("tensors", _LEAST_TENSOR)
+        return self._count("tensors", _MIN_TENSOR_BYTES)
 
     def _tensors(self, count: int) -> dict[str, GGUFTensor]:
-        found: dict[str, tuple[tuple[int, ...], Block, int]] = {}
+        tensors: dict[str, tuple[tuple[int, ...], Block, int]] = {}
         for _ in range(count):
             name = self._text("a tensor's name")
-            if name in found:
+            if name in tensors:
                 raise self.file.error(f"the tensor {name!r} is there twice")
             dimensions = self._number("I")
-            if dimensions > _MOST_DIMENSIONS:
+            if dimensions > _MAX_DIMENSIONS:
                 raise self.file.error(f"the tensor {name!r} has {dimensions} dimensions; at most 4 are possible")
             shape = tuple(self._number("Q") for _ in range(dimensions))[::-1]
             kind = self._number("I")
@@ -107,16 +107,16 @@ class GGUFFile:
                 what = UNREAD.get(kind, f"type {kind}")
                 known = ", ".join(block.name for block in BLOCKS.values())
                 raise self.file.error(f"the tensor {name!r} is stored as {what}; what is read is {known}")
-            found[name] = (shape, BLOCKS[kind], self._number("Q"))
-        return self._placed(found)
+            tensors[name] = (shape, BLOCKS[kind], self._number("Q"))
+        return self._placed(tensors)
 
-    def _placed(self, found: dict[str, tuple[tuple[int, ...], Block, int]]) -> dict[str, GGUFTensor]:
+    def _placed(self, tensors: dict[str, tuple[tuple[int, ...], Block, int]]) -> dict[str, GGUFTensor]:
         align = self.fields.get("general.alignment", 32)
         if type(align) is not int or not 8 <= align <= 1 << 20 or align & (align - 1):
             raise self.file.error(f"general.alignment is {align!r}; it must be a power of two from 8 on")
         begin = -(-self._at // align) * align
         placed = {}
-        for name, (shape, block, offset) in found.items():
+        for name, (shape, block, offset) in tensors.items():
             if shape and shape[-1] % block.elements:
                 raise self.file.error(
                     f"the tensor {name!r} has rows of {shape[-1]}, which {block.name} cannot hold: it has "
@@ -130,7 +130,7 @@ class GGUFFile:
                 )
             placed[name] = GGUFTensor(shape, block, begin + offset, size)
         end, last = 0, ""
-        for name, tensor in sorted(placed.items(), key=lambda one: (one[1].start, one[1].bytes)):
+        for name, tensor in sorted(placed.items(), key=lambda item: (item[1].start, item[1].bytes)):
             if tensor.start < end:
                 raise self.file.error(f"the tensors {last!r} and {name!r} overlap")
             end, last = tensor.start + tensor.bytes, name
@@ -158,13 +158,13 @@ class GGUFFile:
         """So many items of a list, of those that a file may have."""
         self._left -= count
         if self._left < 0:
-            raise self.file.error(f"its lists have more than {_MOST_ITEMS} items; no more are read")
+            raise self.file.error(f"its lists have more than {_MAX_ITEMS} items; no more are read")
 
-    def _count(self, what: str, least: int) -> int:
+    def _count(self, what: str, minimum: int) -> int:
         count = self._number("Q")
-        if least in (_LEAST_FIELD, _LEAST_TENSOR) and count > _MOST_ENTRIES:
-            raise self.file.error(f"it says that it has {count} {what}; at most {_MOST_ENTRIES} are read")
-        if count * least > self.file.size - self._at:
+        if minimum in (_MIN_FIELD_BYTES, _MIN_TENSOR_BYTES) and count > _MAX_ENTRIES:
+            raise self.file.error(f"it says that it has {count} {what}; at most {_MAX_ENTRIES} are read")
+        if count * minimum > self.file.size - self._at:
             raise self.file.error(f"it cannot hold {count} {what}: {self.file.size - self._at} bytes are left")
         return int(count)
 
@@ -183,20 +183,20 @@ class GGUFFile:
         """Many texts, as _text() one by one: vocabularies have some 10^5."""
         self._take(count)
         at, end, data, length = self._at, self.file.size, self.file.buffer(), struct.Struct("<Q").unpack_from
-        found = []
+        texts = []
         try:
             for _ in range(count):
                 begin = at + 8
                 at = begin + length(data, at)[0]
                 if at > end:
                     raise self.file.error(f"{what} has a text that ends at byte {at}, but the file has {end}")
-                found.append(data[begin:at].decode())
+                texts.append(data[begin:at].decode())
         except struct.error:
             raise self.file.error(f"{what} ends within a text") from None
         except UnicodeDecodeError as error:
             raise self.file.error(f"{what} is no UTF-8 text ({error.reason} at byte {error.start})") from None
         self._at = at
-        return found
+        return texts
 
     def _number(self, form: str) -> Any:
         return self._unpack("<" + form)[0]

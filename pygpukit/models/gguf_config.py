@@ -66,9 +66,9 @@ class Metadata:
         self.fields = Fields(self.own, f"{where}: {architecture}")
         self.where = f"{where}: {architecture}"
 
-    def whole(self, key: str, default: int | None = None) -> int:
+    def integer(self, key: str, default: int | None = None) -> int:
         """A whole number of 1 or more. Raises InvalidSpecError where it is missing and has no default."""
-        value = self.fields.whole(key)
+        value = self.fields.integer(key)
         if value is None and default is None:
             raise self.fields.missing(f"a {self.architecture} model", key)
         return value or default or 0
@@ -96,13 +96,13 @@ def config_of(
     data = Metadata(architecture, fields, shapes, where)
     neutral = {key: values for key, values in _NEUTRAL.items() if key not in names.read}
     check_fields(data.own, FieldTable(_READ | names.read, neutral, _HARMLESS), data.where, architecture)
-    width, heads = data.whole("embedding_length"), data.whole("attention.head_count")
-    dim = data.whole("attention.key_length", max(width // heads, 1))
+    width, heads = data.integer("embedding_length"), data.integer("attention.head_count")
+    dim = data.integer("attention.key_length", max(width // heads, 1))
     embedding = str(names.tensor_name("token_embd.weight"))
     config: dict[str, Any] = {
         "architectures": [names.class_name],
         "model_type": architecture,
-        "vocab_size": shapes[embedding][0] if embedding in shapes else data.whole("vocab_size"),
+        "vocab_size": shapes[embedding][0] if embedding in shapes else data.integer("vocab_size"),
         "tie_word_embeddings": "lm_head.weight" not in shapes,
         **_tokens(fields),
     }
@@ -116,19 +116,19 @@ def _llama(data: Metadata, width: int, heads: int, dim: int) -> dict[str, Any]:
     """The fields of LLaMA and its kin."""
     return {
         "hidden_size": width,
-        "intermediate_size": data.whole("feed_forward_length"),
-        "num_hidden_layers": data.whole("block_count"),
+        "intermediate_size": data.integer("feed_forward_length"),
+        "num_hidden_layers": data.integer("block_count"),
         "num_attention_heads": heads,
-        "num_key_value_heads": data.whole("attention.head_count_kv", heads),
+        "num_key_value_heads": data.integer("attention.head_count_kv", heads),
         "head_dim": dim,
-        "max_position_embeddings": data.whole("context_length"),
+        "max_position_embeddings": data.integer("context_length"),
         "rms_norm_eps": data.epsilon("attention.layer_norm_rms_epsilon"),
         "rope_theta": data.fields.number("rope.freq_base") or 10000.0,
         "rope_scaling": _rope_scaling(data.fields),
         "hidden_act": "silu",
         "attention_bias": any(".self_attn." in name and name.endswith(".bias") for name in data.shapes),
         "mlp_bias": any(".mlp." in name and name.endswith(".bias") for name in data.shapes),
-        "sliding_window": data.fields.whole("attention.sliding_window"),
+        "sliding_window": data.fields.integer("attention.sliding_window"),
     }
 
 
@@ -144,30 +144,30 @@ def _tokens(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{ours}_token_id": fields[key] for ours, key in named.items() if key in fields}
 
 
-def _check_heads(given: Fields, dim: int) -> None:
+def _check_heads(fields: Fields, dim: int) -> None:
     for key in ("attention.value_length", "rope.dimension_count"):
-        if given.whole(key) not in (None, dim):
-            raise given.error(f"which is not there yet: heads have {dim} elements, all of them rotated", key)
-    scale = given.number("attention.scale", least=-1.0)
+        if fields.integer(key) not in (None, dim):
+            raise fields.error(f"which is not there yet: heads have {dim} elements, all of them rotated", key)
+    scale = fields.number("attention.scale", minimum=-1.0)
     if scale not in (None, 0.0) and not math.isclose(scale or 0.0, dim**-0.5, rel_tol=1e-6):
-        raise given.error(f"which is not there yet: scores are multiplied by {dim**-0.5:.6g}", "attention.scale")
+        raise fields.error(f"which is not there yet: scores are multiplied by {dim**-0.5:.6g}", "attention.scale")
 
 
-def _rope_scaling(given: Fields) -> dict[str, Any] | None:
+def _rope_scaling(fields: Fields) -> dict[str, Any] | None:
     """As llama.cpp reads it: linear where only a factor is given, under its newer or its older name; 0 is none."""
-    kind = given.text(_ROPE + "type") or "linear"
+    kind = fields.text(_ROPE + "type") or "linear"
     if kind not in ("none", "linear", "yarn"):
-        raise given.error("which is not there yet; it may be none, linear or yarn", _ROPE + "type")
-    key = given.name_of(_ROPE + "factor", "rope.scale_linear")
-    factor = 1.0 if given.get(key) == 0 else given.number(key) or 1.0
+        raise fields.error("which is not there yet; it may be none, linear or yarn", _ROPE + "type")
+    key = fields.name_of(_ROPE + "factor", "rope.scale_linear")
+    factor = 1.0 if fields.get(key) == 0 else fields.number(key) or 1.0
     if kind == "none" or factor == 1.0:
         return None
     scaling: dict[str, Any] = {"rope_type": kind, "factor": factor}
     if kind == "yarn":
         more = {
-            "original_max_position_embeddings": given.whole(_ROPE + "original_context_length"),
-            "beta_fast": given.number(_ROPE + "yarn_beta_fast"),
-            "beta_slow": given.number(_ROPE + "yarn_beta_slow"),
+            "original_max_position_embeddings": fields.integer(_ROPE + "original_context_length"),
+            "beta_fast": fields.number(_ROPE + "yarn_beta_fast"),
+            "beta_slow": fields.number(_ROPE + "yarn_beta_slow"),
         }
         scaling |= {name: value for name, value in more.items() if value is not None}
     return scaling

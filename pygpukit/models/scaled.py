@@ -64,10 +64,10 @@ class Scales:
 
 
 def scales_of(config: Mapping[str, Any], names: Iterable[str], dtype: Callable[[str], DataType], where: str) -> Scales:
-    """What the configuration and the tensors of a folder say. Raises ModelFileError for what is not read."""
+    """The scales by a folder's configuration and tensors. Raises ModelFileError for what is not read."""
     block, quantised = _layout(config.get("quantization_config"), where)
     known = set(names)
-    own: dict[str, Scale] = {}
+    scales: dict[str, Scale] = {}
     for name in known:
         if not name.endswith(_WEIGHT):
             continue
@@ -76,18 +76,20 @@ def scales_of(config: Mapping[str, Any], names: Iterable[str], dtype: Callable[[
             continue
         stem = name.removesuffix(_WEIGHT)
         if f"{stem}.SCB" in known and kind == int8:
-            own[name] = Scale(f"{stem}.SCB", None, None, 127.0)
+            scales[name] = Scale(f"{stem}.SCB", None, None, 127.0)
             continue
-        tensor = next((one for one in (f"{name}_scale_inv", f"{name}_scale") if one in known), None)
+        tensor = next((candidate for candidate in (f"{name}_scale_inv", f"{name}_scale") if candidate in known), None)
         if tensor is not None and kind != uint8:
             zero = f"{name}_zero_point"
-            own[name] = Scale(tensor, zero if zero in known else None, block)
+            scales[name] = Scale(tensor, zero if zero in known else None, block)
         elif quantised or kind not in _FLOATS:
             raise ModelFileError(f"{where}: the weight {name!r} is {kind.name} and has no scale beside it", where)
-    beside = {one for scale in own.values() for one in (scale.tensor, scale.zero) if one is not None}
-    if own or quantised:
+    beside = {
+        candidate for scale in scales.values() for candidate in (scale.tensor, scale.zero) if candidate is not None
+    }
+    if scales or quantised:
         beside |= {name for name in known if name.endswith((*_BESIDE, _FORMAT))}
-    return Scales(own, frozenset(beside))
+    return Scales(scales, frozenset(beside))
 
 
 def check_formats(scales: Scales, read: Callable[[str], Array], where: str) -> None:
@@ -97,20 +99,20 @@ def check_formats(scales: Scales, read: Callable[[str], Array], where: str) -> N
             raise ModelFileError(f"{where}: {name} is {read(name).tolist()!r}; what is read is 0, rows", where)
 
 
-def _layout(given: Any, where: str) -> tuple[tuple[int, int] | None, bool]:
+def _layout(size_field: Any, where: str) -> tuple[tuple[int, int] | None, bool]:
     """The blocks' size, if it is given, and whether anything is quantised."""
-    if given is None:
+    if size_field is None:
         return None, False
-    if not isinstance(given, Mapping):
-        raise ModelFileError(f"{where}: quantization_config is {given!r:.80}, must be an object", where)
-    method = given.get("quant_method")
+    if not isinstance(size_field, Mapping):
+        raise ModelFileError(f"{where}: quantization_config is {size_field!r:.80}, must be an object", where)
+    method = size_field.get("quant_method")
     detail = ""
-    if method == "bitsandbytes" and given.get("load_in_4bit") is True:
+    if method == "bitsandbytes" and size_field.get("load_in_4bit") is True:
         detail = " with load_in_4bit"
     elif method == "compressed-tensors":
-        detail = _compressed(given)
-    elif method == "modelopt" and given.get("quant_algo", "FP8") != "FP8":
-        detail = f" with quant_algo {given.get('quant_algo')!r:.40}"
+        detail = _compressed(size_field)
+    elif method == "modelopt" and size_field.get("quant_algo", "FP8") != "FP8":
+        detail = f" with quant_algo {size_field.get('quant_algo')!r:.40}"
     elif method not in ("fp8", "fbgemm_fp8", "modelopt", "bitsandbytes"):
         detail = " "
     if detail:
@@ -120,24 +122,28 @@ def _layout(given: Any, where: str) -> tuple[tuple[int, int] | None, bool]:
             "model's files without quantisation, or a GGUF file",
             where,
         )
-    size = given.get("weight_block_size")
+    size = size_field.get("weight_block_size")
     if size is None:
         return None, True
-    if not isinstance(size, list) or len(size) != 2 or not all(type(one) is int and 0 < one < 1 << 31 for one in size):
+    if (
+        not isinstance(size, list)
+        or len(size) != 2
+        or not all(type(extent) is int and 0 < extent < 1 << 31 for extent in size)
+    ):
         raise ModelFileError(f"{where}: weight_block_size is {size!r:.80}, must be two whole numbers", where)
     return (size[0], size[1]), True
 
 
-def _compressed(given: Mapping[str, Any]) -> str:
-    """What of compressed-tensors is not read; "" where all is."""
-    layout = given.get("format")
+def _compressed(config: Mapping[str, Any]) -> str:
+    """The part of compressed-tensors that is not read; "" where all is."""
+    layout = config.get("format")
     if layout not in _LAYOUTS:
         return f" in the format {layout!r:.40}"
     for key in ("transform_config", "sparsity_config"):
-        more = given.get(key)
+        more = config.get(key)
         if more and not (isinstance(more, Mapping) and more.get("format") == "dense"):
             return f" with a {key}"
-    groups = given.get("config_groups")
+    groups = config.get("config_groups")
     for group in groups.values() if isinstance(groups, Mapping) else ():
         weights = group.get("weights") if isinstance(group, Mapping) else None
         bits = weights.get("num_bits") if isinstance(weights, Mapping) else 8
@@ -163,7 +169,7 @@ def _spread(scale: Array, shape: tuple[int, ...], block: tuple[int, int] | None,
 
 
 def _block(shape: tuple[int, ...], counts: tuple[int, ...]) -> tuple[int, int]:
-    """How long blocks are where nothing says it: groups of a row, or 128 by 128, or what divides the weight evenly."""
+    """The block shape where the file gives none: groups of a row, or 128 by 128, or what divides the weight evenly."""
     if counts[0] == shape[0]:
         return 1, max(shape[1] // counts[1], 1)
     if counts == (-(-shape[0] // _BLOCK[0]), -(-shape[1] // _BLOCK[1])):

@@ -16,7 +16,7 @@ from pygpukit.models.catalogue import Entry, File
 _CHUNK = 1 << 20
 
 
-def found(folder: Path, entry: Entry) -> dict[str, Path] | None:
+def extracted(folder: Path, entry: Entry) -> dict[str, Path] | None:
     """The wheels of all packages of a model, by package; None where one is missing."""
     wheels = {}
     for package in entry.packages:

@@ -32,12 +32,12 @@ class Batch:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.tokens.shape[0]
 
     @property
     def decodes(self) -> bool:
-        """Whether it is a decode step: one row a sequence."""
+        """True if it is a decode step: one row a sequence."""
         return self.start is None
 
 

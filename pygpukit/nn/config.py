@@ -77,7 +77,7 @@ class TransformerConfig:
 
     @property
     def is_moe(self) -> bool:
-        """Whether it has experts, which are not there yet."""
+        """True if it has experts, which are not there yet."""
         return self.num_experts is not None
 
     @property
@@ -96,11 +96,11 @@ class TransformerConfig:
         return self.intermediate_size or 4 * self.hidden_size
 
     def window_of(self, layer: int) -> int | None:
-        """How many keys a query of that layer sees; None for all."""
+        """Number of keys that a query of that layer sees; None for all."""
         return self.sliding_window if self.windowed is None or self.windowed[layer] else None
 
     def scale_of(self, layer: int) -> float:
-        """What the scores of that layer are multiplied by."""
+        """The factor of that layer's scores."""
         scale = 1 / math.sqrt(self.head_dim) if self.attention_scale is None else self.attention_scale
         return scale / (layer + 1) if self.scaled_by_layer else scale
 

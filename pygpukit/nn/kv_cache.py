@@ -97,7 +97,7 @@ class KVCache:
 
 
 def _shared(a: list[int], b: list[int]) -> int:
-    """How many tokens both begin with."""
+    """Length of the common prefix."""
     count = 0
     for x, y in zip(a, b, strict=False):
         if x != y:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pygpukit.memory.transfer import Transfer
     from pygpukit.models.checkpoint import Checkpoint
 
-    Told = Callable[[int, int, str], None]
+    OnProgress = Callable[[int, int, str], None]
 
 
 _UNDER_WAY_BYTES = 256 << 20  # of tensors on the host that are converted, or wait for their copy
@@ -67,7 +67,7 @@ class TensorLoader:
         checkpoint: Checkpoint,
         dtype: str,
         title: str,
-        progress: bool | Told,
+        progress: bool | OnProgress,
         *,
         prefix: str = "",
         transposed: bool = False,
@@ -80,7 +80,7 @@ class TensorLoader:
         self._names = set(checkpoint.names())
         self._total = sum(self._size(name) for name in self._names)
         self._done = 0
-        self._told: Told | None = None if isinstance(progress, bool) else progress
+        self._on_progress: OnProgress | None = None if isinstance(progress, bool) else progress
         self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
         self._under_way: deque[_Coming] = deque()
 
@@ -153,14 +153,14 @@ class TensorLoader:
         return array
 
     def has(self, tensor: str | None) -> bool:
-        """Whether the file has that tensor."""
+        """True if the file has that tensor."""
         return tensor is not None and self._prefix + tensor in self._names
 
-    def same(self, one: str, other: str) -> bool:
-        """Whether two tensors hold the same numbers."""
+    def same(self, first: str, second: str) -> bool:
+        """True if two tensors hold the same numbers."""
         import numpy as np
 
-        a, b = (self._checkpoint.read(self._prefix + name) for name in (one, other))
+        a, b = (self._checkpoint.read(self._prefix + name) for name in (first, second))
         return a.dtype == b.dtype and np.array_equal(a, b)
 
     def _array(self, shape: tuple[int, ...], label: str) -> GPUArray:
@@ -184,15 +184,15 @@ class TensorLoader:
             if together and together[-1][0] == kind:
                 kind, rows = kind, rows + together.pop()[1]
             together.append((kind, rows))
-        made = []
+        weights = []
         for number, (kind, rows) in enumerate(together):
             block = named(kind)
             plain = block.decode is None
             width = columns if plain else columns // block.elements * block.bytes
             array = factory.empty((rows, width), block.dtype if plain else uint8)
             array.name = f"{self._title}/{label}{f'.{number}' if number else ''}"
-            made.append(Part(kind, array))
-        return Blocks(tuple(made), columns)
+            weights.append(Part(kind, array))
+        return Blocks(tuple(weights), columns)
 
     def _copy_rows(self, tensor: str, weight: GPUArray | Blocks, start: int, count: int, transposed: bool) -> None:
         """One tensor into rows of a weight."""
@@ -226,10 +226,10 @@ class TensorLoader:
         name = self._prefix + tensor
         if name not in self._names:
             raise InvalidSpecError(f"{self._title}: the model has no tensor {name!r}, a {self._what} needs it", name)
-        found = self._checkpoint.shape(name)
-        if found != shape:
+        stored_shape = self._checkpoint.shape(name)
+        if stored_shape != shape:
             raise TensorShapeError(
-                f"{self._title}: the tensor {name!r} has shape {found}, must be {shape} by its config.json"
+                f"{self._title}: the tensor {name!r} has shape {stored_shape}, must be {shape} by its config.json"
             )
         self._begin(name, target, lambda: self._values(name, transposed, offset))
 
@@ -257,13 +257,13 @@ class TensorLoader:
         coming.transfer = self._engine.to_device(coming.target, coming.values.result())
         self._done += coming.target.nbytes
         self._bar.update(self._done)
-        if self._told is not None:
-            self._told(self._done, self._total, coming.name)
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total, coming.name)
         return coming.transfer
 
-    def _wait(self, most_bytes: int) -> None:
+    def _wait(self, max_bytes: int) -> None:
         """Until no more than that is under way."""
-        while self._under_way and sum(one.target.nbytes for one in self._under_way) > most_bytes:
+        while self._under_way and sum(copy.target.nbytes for copy in self._under_way) > max_bytes:
             coming = self._under_way.popleft()
             (coming.transfer or self._send(coming)).wait()
 

@@ -35,7 +35,7 @@ class Norm:
 
     @property
     def centered(self) -> str:
-        """Whether the mean is taken away, as kernels are named."""
+        """True if the mean is taken away, as kernels are named."""
         return "true" if self.norm_type == "layernorm" else "false"
 
     @property

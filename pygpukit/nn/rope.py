@@ -40,24 +40,24 @@ def local_tables(config: TransformerConfig, positions: int) -> Tables | None:
 
 
 def _full(config: TransformerConfig, positions: int) -> Tables:
-    dim, base, given = config.head_dim, config.rope_theta, config.rope_scaling or {}
-    kind = given.get("rope_type", "default")
-    factor = float(given.get("factor", 1.0))
-    original = int(given.get("original_max_position_embeddings") or config.max_position_embeddings)
+    dim, base, scaling = config.head_dim, config.rope_theta, config.rope_scaling or {}
+    kind = scaling.get("rope_type", "default")
+    factor = float(scaling.get("factor", 1.0))
+    original = int(scaling.get("original_max_position_embeddings") or config.max_position_embeddings)
     if kind == "default":
         return rope_tables.rope_init_linear(positions, dim, base)
     if kind == "linear":
         return rope_tables.rope_init_linear(positions, dim, base, factor)
     if kind == "llama3":
-        low, high = float(given.get("low_freq_factor", 1.0)), float(given.get("high_freq_factor", 4.0))
+        low, high = float(scaling.get("low_freq_factor", 1.0)), float(scaling.get("high_freq_factor", 4.0))
         return rope_tables.rope_init_llama3(positions, dim, base, factor, low, high, original)
     if kind == "divided":
-        return rope_tables.rope_init_divided(positions, dim, base, given["divisors"])
+        return rope_tables.rope_init_divided(positions, dim, base, scaling["divisors"])
     if kind == "yarn":
-        fast, slow = float(given.get("beta_fast") or 32.0), float(given.get("beta_slow") or 1.0)
-        strength = given.get("attention_factor")
-        if strength is None and given.get("mscale") and given.get("mscale_all_dim"):
-            strength = _mscale(factor, float(given["mscale"])) / _mscale(factor, float(given["mscale_all_dim"]))
+        fast, slow = float(scaling.get("beta_fast") or 32.0), float(scaling.get("beta_slow") or 1.0)
+        strength = scaling.get("attention_factor")
+        if strength is None and scaling.get("mscale") and scaling.get("mscale_all_dim"):
+            strength = _mscale(factor, float(scaling["mscale"])) / _mscale(factor, float(scaling["mscale_all_dim"]))
         weight = 0.1 if strength is None or factor <= 1 else (float(strength) - 1) / math.log(factor)
         return rope_tables.rope_init_yarn(positions, dim, base, factor, original, fast, slow, weight)
     raise InvalidSpecError(
@@ -87,7 +87,7 @@ def apply_rotary_pos_emb_numpy(
 
     def rotated(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         half = x.shape[-1] // 2
-        turned = np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
-        return x * cos[:, None] + turned * sin[:, None]
+        rotated_halves = np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
+        return x * cos[:, None] + rotated_halves * sin[:, None]
 
     return rotated(q), rotated(k)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Buffers:
-    """What a step over R rows writes: the residual stream, float32 (R, hidden), and what lies between its layers."""
+    """The buffers of a pass over R rows: the residual stream, float32 (R, hidden), and what lies between its layers."""
 
     x: GPUArray
     attention: AttentionBuffers

@@ -32,12 +32,12 @@ class TTSChunk:
 
     @property
     def duration_ms(self) -> float:
-        """How long it sounds."""
+        """Its duration."""
         return 1000 * self.audio.size / self.sample_rate
 
     @property
     def latency_ms(self) -> float:
-        """How long its synthesis took."""
+        """The time of its synthesis."""
         return 1000 * (self.end_time - self.start_time)
 
 

@@ -9,7 +9,7 @@ from pygpukit.tts.text import cut
 
 @dataclass
 class SentenceBuffer:
-    """What was not given back yet is in text. Sentences end as split_sentences() of speech synthesis has them."""
+    """Text that was not given back yet is in text. Sentences end as split_sentences() of speech synthesis has them."""
 
     text: str = ""
 

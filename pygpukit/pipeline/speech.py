@@ -15,7 +15,7 @@ from pygpukit.tts.wav import concatenate_audio
 
 
 class StreamingTTSCallback:
-    """What is told of an answer that is spoken; a subclass takes what it wants."""
+    """Callbacks of an answer that is spoken; a subclass overrides some."""
 
     def on_audio_chunk(self, chunk: TTSChunk) -> None:
         """A sentence."""
@@ -157,15 +157,15 @@ def check_part(name: str, part: Any, does: str) -> None:
         )
 
 
-def tokenizer_of(llm: Any, given: Any) -> Any:
+def tokenizer_of(llm: Any, explicit: Any) -> Any:
     """The tokenizer of a chat model. Raises InvalidSpecError where another one is given."""
-    own = getattr(llm, "tokenizer", None)
-    if given is not None and given is not own:
+    tokenizer = getattr(llm, "tokenizer", None)
+    if explicit is not None and explicit is not tokenizer:
         raise InvalidSpecError(
             "llm_tokenizer is not the model's own, which it answers with; leave it out, or load the model with it",
             "llm_tokenizer",
         )
-    return own
+    return tokenizer
 
 
 def speak(

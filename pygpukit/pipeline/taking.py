@@ -16,10 +16,10 @@ from pygpukit.tts.wav import concatenate_audio
 
 @dataclass(eq=False)
 class Turn:
-    """told: what users see of it. Latencies in seconds, None where the stage was not reached."""
+    """record: what users see of it. Latencies in seconds, None where the stage was not reached."""
 
     number: int
-    told: ConversationTurn
+    record: ConversationTurn
     transcription_s: float | None = None
     first_token_s: float | None = None
     first_audio_s: float | None = None
@@ -35,7 +35,7 @@ class Turn:
 
     @property
     def stopped(self) -> bool:
-        """Whether it is no longer wanted."""
+        """True if it is no longer wanted."""
         return self._stopped.is_set()
 
     def cancel(self) -> None:
@@ -61,17 +61,17 @@ class Turn:
 
     def end(self, now: float, complete: bool) -> None:
         """No more comes. complete: all of the answer was handed out; else what was spoken is what counts."""
-        told = self.told
-        told.end_time = now
+        record = self.record
+        record.end_time = now
         if complete and self.answer is not None:
-            told.assistant_text = self.answer.text.strip()
+            record.assistant_text = self.answer.text.strip()
         else:
-            told.assistant_text = " ".join(chunk.text for chunk in self.spoken)
-        told.assistant_audio = concatenate_audio([chunk.audio for chunk in self.spoken]) if self.spoken else None
+            record.assistant_text = " ".join(chunk.text for chunk in self.spoken)
+        record.assistant_audio = concatenate_audio([chunk.audio for chunk in self.spoken]) if self.spoken else None
 
 
 def messages(system: str | None, history: Sequence[ConversationTurn], question: str) -> list[dict[str, str]]:
-    """What the chat model is asked; a turn of which no answer was heard is left out."""
+    """The messages for the chat model; a turn of which no answer was heard is left out."""
     said = [("system", system)] if system else []
     for turn in history:
         if turn.assistant_text:
@@ -81,12 +81,12 @@ def messages(system: str | None, history: Sequence[ConversationTurn], question: 
 
 def figures(turns: Sequence[Turn], rate: int, interruptions: int) -> PipelineStats:
     """The figures of all turns. rate: of the users' sound."""
-    heard = sum(turn.told.user_audio.size for turn in turns if turn.told.user_audio is not None) / rate
+    heard = sum(turn.record.user_audio.size for turn in turns if turn.record.user_audio is not None) / rate
     spoken = sum(chunk.duration_ms for turn in turns for chunk in turn.spoken) / 1000
 
     def mean_ms(name: str) -> float:
-        found = [value for turn in turns if (value := getattr(turn, name)) is not None]
-        return 1000 * float(np.mean(found)) if found else 0.0
+        values = [value for turn in turns if (value := getattr(turn, name)) is not None]
+        return 1000 * float(np.mean(values)) if values else 0.0
 
     return PipelineStats(
         len(turns),

@@ -1,4 +1,4 @@
-"""What a conversation consists of: states, turns, figures, and who is told."""
+"""Parts of a conversation: states, turns, figures and callbacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class PipelineState(Enum):
-    """What the pipeline does. IDLE: it takes no sound, until start_listening()."""
+    """The state of the pipeline. IDLE: it takes no sound, until start_listening()."""
 
     IDLE = auto()
     LISTENING = auto()
@@ -50,7 +50,7 @@ class PipelineStats:
 
 
 class VoicePipelineCallback:
-    """What is told of a conversation, on the thread on which it happens; a subclass takes what it wants."""
+    """Callbacks of a conversation, on the thread on which it happens; a subclass overrides some."""
 
     def on_listening_start(self) -> None:
         """start_listening() was called."""
@@ -62,7 +62,7 @@ class VoicePipelineCallback:
         """An utterance has ended, and is being recognised."""
 
     def on_transcription_complete(self, text: str) -> None:
-        """What was said; "" where nothing was understood, and there is no answer then."""
+        """The text that was said; "" where nothing was understood, and there is no answer then."""
 
     def on_generation_start(self) -> None:
         """The chat model is asked."""

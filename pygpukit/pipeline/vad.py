@@ -77,7 +77,7 @@ class VADConfig:
         return round(self.frame_duration_ms * self.sample_rate / 1000)
 
     def frames(self, seconds: float) -> int:
-        """How many frames it takes to last so long: one at least."""
+        """Number of frames that last so long: at least one."""
         return max(1, int(np.ceil(seconds * self.sample_rate / self.frame_samples - 1e-9)))
 
 
@@ -128,7 +128,7 @@ class VoiceActivityDetector:
     _first: int  # number of its first loud frame
     _loud: int  # frames of it in SPEECH
     _quiet: int  # frames in TRAILING since the last one in SPEECH
-    _told: bool
+    _reported: bool
 
     def __init__(self, config: VADConfig | None = None, model: SileroVAD | None = None) -> None:
         self.config = config or (VADConfig() if model is None else VADConfig.silero())
@@ -143,8 +143,8 @@ class VoiceActivityDetector:
 
     @property
     def is_speaking(self) -> bool:
-        """Whether an utterance has begun, and its "speech_start" was told."""
-        return self._told
+        """True if an utterance has begun, and its "speech_start" was told."""
+        return self._reported
 
     def reset(self) -> None:
         """Forget all sound; time begins at 0 again."""
@@ -163,10 +163,10 @@ class VoiceActivityDetector:
         """
         sound = np.concatenate([self._rest, as_samples(audio)])
         size = self.config.frame_samples
-        whole = sound.size // size
-        levels = self._meter(sound[: whole * size])
-        self._rest = sound[whole * size :].copy()
-        frames = sound[: whole * size].reshape(whole, size)
+        full_size = sound.size // size
+        levels = self._meter(sound[: full_size * size])
+        self._rest = sound[full_size * size :].copy()
+        frames = sound[: full_size * size].reshape(full_size, size)
         return [event for frame, level in zip(frames, levels, strict=True) for event in self._take(frame, level)]
 
     def flush(self) -> list[VADEvent]:
@@ -186,8 +186,8 @@ class VoiceActivityDetector:
         self.state = self._next(level)
         self._quiet = self._quiet + 1 if self.state is VADState.TRAILING else 0
         self._loud += self.state is VADState.SPEECH
-        begins = not self._told and self._loud >= config.frames(config.min_speech_duration)
-        self._told |= begins
+        begins = not self._reported and self._loud >= config.frames(config.min_speech_duration)
+        self._reported |= begins
         events = [VADEvent("speech_start", self._seconds(self._first))] if begins else []
         over = self.state is VADState.TRAILING and self._quiet >= config.frames(config.min_silence_duration)
         if over or self._frames - self._first >= config.frames(config.max_speech_duration):
@@ -205,7 +205,7 @@ class VoiceActivityDetector:
     def _end(self) -> list[VADEvent]:
         """The end of the utterance; a noise too short to be speech ends without a word."""
         events = []
-        if self._told:
+        if self._reported:
             audio = np.concatenate(self._utterance)
             duration = audio.size / self.config.sample_rate
             events = [VADEvent("speech_end", self._seconds(self._frames), audio, duration)]
@@ -217,7 +217,7 @@ class VoiceActivityDetector:
     def _forget(self) -> None:
         self._utterance = []
         self._first = self._quiet = self._loud = 0
-        self._told = False
+        self._reported = False
 
     def _seconds(self, frames: int) -> float:
         return frames * self.config.frame_samples / self.config.sample_rate

@@ -78,7 +78,7 @@ class VoicePipeline:
 
     @property
     def state(self) -> PipelineState:
-        """What it does now."""
+        """Its state now."""
         return self._state
 
     @property
@@ -96,10 +96,10 @@ class VoicePipeline:
     def conversation_history(self) -> list[ConversationTurn]:
         """The turns that have ended, oldest first. One that failed, and sound without words, leave none."""
         with self._lock:
-            return [turn.told for turn in self._turns]
+            return [turn.record for turn in self._turns]
 
     def timeline(self) -> list[StageTime]:
-        """What each stage took, in order: rows for a picture."""
+        """The time of each stage, in order: rows for a picture."""
         with self._lock:
             return [*self._rows]
 
@@ -166,7 +166,7 @@ class VoicePipeline:
             if turn is None or self._turn is not turn:
                 return
             turn.cancel()
-            turn.told.was_interrupted = True
+            turn.record.was_interrupted = True
             self._interruptions += 1
             self._finish(turn)
         turn.stop()  # without the lock: it waits for a step
@@ -196,11 +196,13 @@ class VoicePipeline:
     def _answer(self, turn: Turn) -> Iterator[Samples]:
         try:
             self._transcribe(turn)
-            if not turn.told.user_text or turn.stopped:
+            if not turn.record.user_text or turn.stopped:
                 return
             self._enter(turn, PipelineState.GENERATING)
             with self._lock:
-                said = messages(self.system_prompt, [one.told for one in self._turns], turn.told.user_text)
+                said = messages(
+                    self.system_prompt, [previous.record for previous in self._turns], turn.record.user_text
+                )
                 voice = Voice(self.tts, self.voice, self.speed)
                 answer = Answer(
                     self.llm, voice, said, self.settings, self._stages, callback=self.callback, record=self._row(turn)
@@ -226,13 +228,13 @@ class VoicePipeline:
         self.callback.on_transcription_start()
         start = self._stages.clock()
         with self._stages.session("transcribe"):
-            heard = self.whisper.transcribe(turn.told.user_audio, self.sample_rate)
+            heard = self.whisper.transcribe(turn.record.user_audio, self.sample_rate)
         end = self._stages.clock()
-        turn.told.user_text = heard.text.strip()
+        turn.record.user_text = heard.text.strip()
         turn.transcription_s = end - start
-        self._row(turn)("transcribe", start, end, turn.told.user_text)
+        self._row(turn)("transcribe", start, end, turn.record.user_text)
         if not turn.stopped:
-            self.callback.on_transcription_complete(turn.told.user_text)
+            self.callback.on_transcription_complete(turn.record.user_text)
 
     def _enter(self, turn: Turn, state: PipelineState) -> None:
         with self._lock:
@@ -241,7 +243,7 @@ class VoicePipeline:
 
     def _row(self, turn: Turn) -> Any:
         def record(stage: str, start: float, end: float, text: str) -> None:
-            zero = turn.told.start_time
+            zero = turn.record.start_time
             with self._lock:
                 self._rows.append(StageTime(turn.number, stage, start - zero, end - zero, text))
 
@@ -254,7 +256,7 @@ class VoicePipeline:
                 return
             self._turn, self._state = None, PipelineState.LISTENING
             turn.end(self._stages.clock(), complete)
-            if turn.told.user_text and not turn.failed:
+            if turn.record.user_text and not turn.failed:
                 self._turns.append(turn)
 
 

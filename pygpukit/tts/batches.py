@@ -21,7 +21,7 @@ FRAMES = 8192  # of a pass, 205 s of sound: the generator holds about 0.6 MB a f
 
 @dataclass(frozen=True)
 class Sentence:
-    """What the network takes: tokens, a style (256,), and a seed of the noise, None for none."""
+    """The network's input: tokens, a style (256,), and a seed of the noise, None for none."""
 
     tokens: list[int]
     style: np.ndarray[Any, Any]
@@ -36,17 +36,17 @@ def speak(network: Network, sentences: Sequence[Sentence]) -> list[GPUArray]:
     device, they go one by one: its matrix products have other bits in other company.
     """
     order = sorted(range(len(sentences)), key=lambda number: len(sentences[number].tokens))
-    found: dict[int, GPUArray] = {}
+    samples_by_sentence: dict[int, GPUArray] = {}
     for batch in _within([len(sentences[number].tokens) for number in order], TOKENS, padded=True):
         chosen = [sentences[order[place]] for place in batch]
-        told = network.told([each.tokens for each in chosen], _styles(chosen), [each.speed for each in chosen])
-        for part in _within([told.frames(number) for number in range(len(chosen))], FRAMES, padded=False):
+        prediction = network.predict([each.tokens for each in chosen], _styles(chosen), [each.speed for each in chosen])
+        for part in _within([prediction.frames(number) for number in range(len(chosen))], FRAMES, padded=False):
             some = [chosen[number] for number in part]
             styles = _styles(some)
-            utterance = network.said(told, styles, part)
+            utterance = network.utterance(prediction, styles, part)
             samples = network.waveforms(utterance, styles, [each.seed for each in some])
-            found |= {order[batch[number]]: one for number, one in zip(part, samples, strict=True)}
-    return [found[number] for number in range(len(sentences))]
+            samples_by_sentence |= {order[batch[number]]: sound for number, sound in zip(part, samples, strict=True)}
+    return [samples_by_sentence[number] for number in range(len(sentences))]
 
 
 def _styles(sentences: Sequence[Sentence]) -> GPUArray:
@@ -55,14 +55,14 @@ def _styles(sentences: Sequence[Sentence]) -> GPUArray:
     return factory.from_numpy(np.stack([each.style for each in sentences]).astype(np.float32))
 
 
-def _within(sizes: Sequence[int], most: int, padded: bool) -> Iterator[range]:
-    """Neighbours whose sizes come to at most `most`, at least one at a time. padded: each counts as the largest."""
+def _within(sizes: Sequence[int], max_size: int, padded: bool) -> Iterator[range]:
+    """Neighbours whose sizes come to at most `max_size`, at least one at a time. padded: each counts as the largest."""
     start = total = largest = 0
     for number, size in enumerate(sizes):
         largest = max(largest, size)
         total += size
         count = number + 1 - start
-        if count > 1 and (host.computes() or (largest * count if padded else total) > most):
+        if count > 1 and (host.computes() or (largest * count if padded else total) > max_size):
             yield range(start, number)
             start, total, largest = number, size, size
     if start < len(sizes):

@@ -63,13 +63,13 @@ class KokoroConfig:
     def from_dict(cls, config_dict: dict[str, Any]) -> KokoroConfig:
         """From the fields of a config.json, the tables `istftnet` and `plbert` included; others are left alone."""
         known = {each.name for each in fields(cls)}
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for key, value in config_dict.items():
             if key in _NESTED and isinstance(value, dict):
-                found |= {_NESTED[key] + name: inner for name, inner in value.items()}
+                values |= {_NESTED[key] + name: inner for name, inner in value.items()}
             else:
-                found[key] = value
-        return cls(**{key: _as_tuple(value) for key, value in found.items() if key in known})
+                values[key] = value
+        return cls(**{key: _as_tuple(value) for key, value in values.items() if key in known})
 
     @classmethod
     def from_json(cls, json_path: str | os.PathLike[str]) -> KokoroConfig:

@@ -37,7 +37,7 @@ _STREAMED = 8  # sentences that a stream speaks together, at most
 
 @dataclass(frozen=True)
 class _Piece:
-    """What is spoken at once: at most 510 phonemes, of one sentence."""
+    """A piece that is spoken at once: at most 510 phonemes, of one sentence."""
 
     text: str
     phonemes: str
@@ -117,10 +117,10 @@ class KokoroModel:
         bits. Long texts are spoken sentence by sentence, and sentences of more than 510 phonemes in parts. Raises
         InvalidSpecError: nothing to speak, an unknown voice, a speed beyond 0.25 to 4, no library for text.
         """
-        found = self._whole(text, self._spoken(self._prepared(text, voice, speed, phonemes, seed)))
+        result = self._whole(text, self._spoken(self._prepared(text, voice, speed, phonemes, seed)))
         if normalize:
-            found.audio = found.audio.normalize()
-        return found
+            result.audio = result.audio.normalize()
+        return result
 
     def __call__(self, text: str, voice: Voice = None, **kwargs: Any) -> SynthesisResult:
         """synthesize()."""
@@ -157,10 +157,14 @@ class KokoroModel:
         """
         voices, speeds = (_each(name, value, len(texts)) for name, value in (("voice", voice), ("speed", speed)))
         pieces = [
-            self._prepared(text, one, pace, None, seed) for text, one, pace in zip(texts, voices, speeds, strict=True)
+            self._prepared(text, chosen_voice, pace, None, seed)
+            for text, chosen_voice, pace in zip(texts, voices, speeds, strict=True)
         ]
         spoken = iter(self._spoken([piece for of_text in pieces for piece in of_text]))
-        return [self._whole(text, [next(spoken) for _ in found]) for text, found in zip(texts, pieces, strict=True)]
+        return [
+            self._whole(text, [next(spoken) for _ in pieces_of_text])
+            for text, pieces_of_text in zip(texts, pieces, strict=True)
+        ]
 
     def generate_stream(self, text: str, voice: Voice = None, chunk_size: int = 4800) -> Iterator[Any]:
         """Samples on the host, float32, chunk_size at a time and what is left at the end; as stream() has them."""
@@ -201,8 +205,8 @@ class KokoroModel:
                 if any(symbol.isalpha() for symbol in self.tokenizer.decode(tokens)):
                     parts.append((sentence, part, [0, *tokens, 0]))
         if not parts:
-            given = text if phonemes is None else phonemes
-            raise InvalidSpecError(f"there is nothing to speak in {given[:60]!r}: no word, number or phoneme", "text")
+            source = text if phonemes is None else phonemes
+            raise InvalidSpecError(f"there is nothing to speak in {source[:60]!r}: no word, number or phoneme", "text")
         table = self.voice_embeddings.table(chosen)
         return [
             _Piece(
@@ -266,8 +270,8 @@ def load(
     path = weights_file(get(model, progress))
     weights, fields = load_kokoro_weights(path, dtype, progress=progress)
     config = KokoroConfig.from_dict(fields)
-    made = KokoroModel(config, weights, KokoroTokenizer.from_config(config, lang=lang), Voices(path.parent))
+    loaded = KokoroModel(config, weights, KokoroTokenizer.from_config(config, lang=lang), Voices(path.parent))
     if voice is not None:
-        made.set_voice(voice)
+        loaded.set_voice(voice)
     coming.wait(progress)
-    return made
+    return loaded

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Told:
-    """What follows from the tokens of B sentences: durations in frames of each token, and features of tokens.
+class Prediction:
+    """The prediction from the tokens of B sentences: durations in frames of each token, and features of tokens.
 
     encoded: (B, T, 640) for the prosody, text: (B, T, 512) for the decoder; T is the longest sentence's.
     """
@@ -44,7 +44,7 @@ class Told:
 
 @dataclass
 class Utterance:
-    """How sentences are said: L frames of 25 ms are the sum of durations, and of gaps between sentences.
+    """The prosody of sentences: L frames of 25 ms are the sum of durations, and of gaps between sentences.
 
     durations: frames of each token, of one sentence after the other. pitch in Hz and energy: (1, 1, 2 L). text:
     (1, 512, L), features of each frame. layout: where the sentences are.
@@ -62,7 +62,7 @@ class Network:
     decoder, then for prosody."""
 
     def __init__(self, weights: Mapping[str, GPUArray], config: KokoroConfig) -> None:
-        whole = Part(weights)
+        root = Part(weights)
         self._style = config.style_dim
         self.bert = build_albert_from_weights(
             weights,
@@ -71,7 +71,7 @@ class Network:
             config.plbert_num_attention_heads,
             config.plbert_hidden_size,
         )
-        self.bert_encoder = whole.linear("bert_encoder")
+        self.bert_encoder = root.linear("bert_encoder")
         prosody, decoder = Part(weights, "predictor"), Part(weights, "decoder")
         self.predictor = ProsodyPredictor(prosody)
         self.text_encoder = build_text_encoder_from_weights(weights)
@@ -80,45 +80,47 @@ class Network:
         self._manner, self._voice = Styles(prosody.norms), Styles(decoder.norms)
 
     def prosody(self, tokens: Sequence[int], style: GPUArray, speed: float) -> Utterance:
-        """How one sentence is said. Waits once, for the durations: the number of frames follows from them."""
-        return self.said(self.told([tokens], style, [speed]), style, [0])
+        """The prosody of one sentence. Waits once, for the durations: the number of frames follows from them."""
+        return self.utterance(self.predict([tokens], style, [speed]), style, [0])
 
-    def told(self, tokens: Sequence[Sequence[int]], styles: GPUArray, speeds: Sequence[float]) -> Told:
-        """What follows from the tokens of sentences. Waits for the durations."""
+    def predict(self, tokens: Sequence[Sequence[int]], styles: GPUArray, speeds: Sequence[float]) -> Prediction:
+        """The prediction from the tokens of sentences. Waits for the durations."""
         import numpy as np
 
         voice, counts = styles[:, self._style :], [len(each) for each in tokens]
-        most = max(counts)
-        padded = np.zeros((len(counts), most), np.int32)
+        longest = max(counts)
+        padded = np.zeros((len(counts), longest), np.int32)
         for row, each in zip(padded, tokens, strict=True):
             row[: len(each)] = each
         ids, spans, lengths = factory.from_numpy(padded), None, None
         if len(counts) > 1:
-            spans = Spans([(number * most, count) for number, count in enumerate(counts)], padded.size)
+            spans = Spans([(number * longest, count) for number, count in enumerate(counts)], padded.size)
             lengths = factory.from_numpy(np.asarray(counts, np.int32))
         encoded = self.predictor.encode(self.bert_encoder(self.bert(ids, lengths=lengths)), voice, spans)
-        told = self.predictor.durations(encoded, spans).to_numpy() / np.asarray(speeds, np.float32)[:, None]
-        frames = np.maximum(np.rint(told), 1).astype(np.int64)
+        predicted = self.predictor.durations(encoded, spans).to_numpy() / np.asarray(speeds, np.float32)[:, None]
+        frames = np.maximum(np.rint(predicted), 1).astype(np.int64)
         durations = [row[:count].tolist() for row, count in zip(frames, counts, strict=True)]
-        return Told(durations, encoded, self.text_encoder(ids, spans))
+        return Prediction(durations, encoded, self.text_encoder(ids, spans))
 
-    def said(self, told: Told, styles: GPUArray, chosen: Sequence[int]) -> Utterance:
-        """How the chosen ones of the sentences are said, one after the other. styles: of the chosen ones."""
+    def utterance(self, prediction: Prediction, styles: GPUArray, chosen: Sequence[int]) -> Utterance:
+        """The prosody of the chosen sentences, one after the other. styles: of the chosen ones."""
         import numpy as np
 
-        durations = [told.durations[number] for number in chosen]
+        durations = [prediction.durations[number] for number in chosen]
         layout = Layout([sum(each) for each in durations])
-        most = told.encoded.shape[1]
+        longest = prediction.encoded.shape[1]
         places = np.zeros(layout.total, np.int32)  # gaps have the first token, which nobody sees
         for number, start, each in zip(chosen, layout.starts, durations, strict=True):
-            places[start : start + sum(each)] = number * most + np.repeat(np.arange(len(each)), each)
+            places[start : start + sum(each)] = number * longest + np.repeat(np.arange(len(each)), each)
         frames = factory.from_numpy(places)
-        encoded, text = (ops.take(x.reshape(1, -1, x.shape[2]), frames, axis=1) for x in (told.encoded, told.text))
+        encoded, text = (
+            ops.take(x.reshape(1, -1, x.shape[2]), frames, axis=1) for x in (prediction.encoded, prediction.text)
+        )
         pitch, energy = self.predictor.curves(encoded, self._manner(styles[:, self._style :]), layout)
         return Utterance([x for each in durations for x in each], pitch, energy, text.transpose(0, 2, 1), layout)
 
     def frames(self, utterance: Utterance, styles: GPUArray) -> GPUArray:
-        """What the generator takes, (1, 512, 2 L)."""
+        """The generator's input, (1, 512, 2 L)."""
         return self._frames(utterance, self._voice(styles[:, : self._style]))
 
     def waveform(self, utterance: Utterance, style: GPUArray, seed: int | None) -> GPUArray:

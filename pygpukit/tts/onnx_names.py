@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 _PRODUCTS = ("MatMul", "MatMulInteger", "Gemm")
 _CONVOLUTIONS = ("Conv", "ConvInteger", "ConvTranspose")
 _LSTMS = ("LSTM", "DynamicQuantizeLSTM")
-_WHOLE = ("encoder", "decoder")  # the two halves that the exporter wraps the model in
+_WRAPPERS = ("encoder", "decoder")  # the two halves that the exporter wraps the model in
 _PREDICTOR = ("F0", "N", "shared", "F0_proj", "N_proj")  # called as its own, though they are the predictor's
 _HELPERS = ("_scale", "_zero_point", "_shape")
 _GATES = (0, 2, 3, 1)  # ONNX has them in the order i, o, f, g; PyTorch in i, f, g, o
 
 
 def tensors(path: Path) -> dict[str, Callable[[], Array]]:
-    """What reads each weight, float32, by its PyTorch name. Raises ModelFileError for an ONNX file of another model."""
+    """The reader of each weight, float32, by its PyTorch name. Raises ModelFileError for another model."""
     file = OnnxFile(path)
-    found: dict[str, Callable[[], Array]] = {}
+    readers: dict[str, Callable[[], Array]] = {}
     initialisers, used = set(file.names()), set[str]()
     for node in file.nodes:
         for name, weight, read in _of_node(file, node, initialisers):
             if weight not in used and name and ".stft." not in name:
                 used.add(weight)
-                found.setdefault(name, read)
+                readers.setdefault(name, read)
     for name in initialisers - used:
         plain = _plain(name)
         if plain:
-            found.setdefault(plain, lambda name=name: file.array(name).astype("float32", copy=False))  # type: ignore[misc]
-    for name in list(found):
+            readers.setdefault(plain, lambda name=name: file.array(name).astype("float32", copy=False))  # type: ignore[misc]
+    for name in list(readers):
         if ".alpha" in name:  # (1, C, 1) in the file
-            found[name] = lambda read=found[name]: read().reshape(-1)  # type: ignore[misc]
-    if "bert.embeddings.word_embeddings.weight" not in found or "decoder.generator.conv_post.weight" not in found:
+            readers[name] = lambda read=readers[name]: read().reshape(-1)  # type: ignore[misc]
+    if "bert.embeddings.word_embeddings.weight" not in readers or "decoder.generator.conv_post.weight" not in readers:
         raise ModelFileError(
             f"{path}: its nodes are not called as Kokoro's are, so its weights cannot be told", str(path)
         )
-    return found
+    return readers
 
 
 def _of_node(file: OnnxFile, node: Node, initialisers: set[str]) -> Iterator[tuple[str, str, Callable[[], Array]]]:
@@ -64,7 +64,7 @@ def _of_node(file: OnnxFile, node: Node, initialisers: set[str]) -> Iterator[tup
     elif node.op in _PRODUCTS:
         as_is = bool(node.attributes.get("transB", 0))
         zero = node.inputs[3] if node.op == "MatMulInteger" else ""
-        yield f"{module}.weight", weight, lambda: _turned(_dequantised(file, weight, zero, -1), as_is)
+        yield f"{module}.weight", weight, lambda: _transposed(_dequantised(file, weight, zero, -1), as_is)
     elif node.op in _CONVOLUTIONS:
         zero = node.inputs[3] if node.op == "ConvInteger" else ""
         yield f"{module}.weight", weight, lambda: _dequantised(file, weight, zero, 0)
@@ -107,7 +107,7 @@ def _reordered(values: Array) -> Array:
     return np.ascontiguousarray(gates[list(_GATES)]).reshape(values.shape)
 
 
-def _turned(values: Array, as_is: bool) -> Array:
+def _transposed(values: Array, as_is: bool) -> Array:
     """(in, out) as the file has it becomes PyTorch's (out, in)."""
     import numpy as np
 
@@ -132,7 +132,7 @@ def _dequantised(file: OnnxFile, weight: str, zero: str, axis: int) -> Array:
 def _module(name: str) -> str:
     """The PyTorch module of a node: /encoder/text_encoder/cnn.0/cnn.0.0/Conv_quant is text_encoder.cnn.0.0."""
     parts = [part for part in name.split("/") if part][:-1]
-    if parts and parts[0] in _WHOLE:
+    if parts and parts[0] in _WRAPPERS:
         parts = parts[1:]
     if len(parts) > 1 and parts[-1] == "Gemm":
         parts = parts[:-1]
@@ -145,4 +145,6 @@ def _module(name: str) -> str:
 def _plain(name: str) -> str:
     """The PyTorch name of an initialiser that kept it, or ""."""
     half, _, rest = name.partition(".")
-    return rest if half in _WHOLE and "/" not in rest and not rest.endswith(_HELPERS) and ".stft." not in rest else ""
+    return (
+        rest if half in _WRAPPERS and "/" not in rest and not rest.endswith(_HELPERS) and ".stft." not in rest else ""
+    )

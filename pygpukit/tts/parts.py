@@ -32,7 +32,7 @@ class Part:
         return part
 
     def has(self, name: str) -> bool:
-        """Whether there is such a weight."""
+        """True if there is such a weight."""
         return self._prefix + name in self._weights
 
     def array(self, name: str) -> GPUArray:

@@ -14,12 +14,12 @@ from pygpukit.core.extras import install_command
 Speak = Callable[[str], str]
 
 LANGUAGES = {"a": "American English", "b": "British English"}
-MOST = 510  # phonemes of an utterance: Kokoro takes 512 tokens, and two of them are its begin and end
+MAX_PHONEMES = 510  # phonemes of an utterance: Kokoro takes 512 tokens, and two of them are its begin and end
 _STRONG, _MIDDLE, _WEAK = "!.?\u2026", ":;", ",\u2014"
 
 
 def converter(lang: str | None = "a", use_misaki: bool = True) -> Speak:
-    """What turns text of a language ("a" American, "b" British English) into phonemes.
+    """The converter from text of a language ("a" American, "b" British English) to phonemes.
 
     hibari is taken where it is installed, else misaki, if use_misaki. Raises as library().
     """
@@ -45,14 +45,14 @@ def library(lang: str | None = "a", use_misaki: bool = True) -> str:
     )
 
 
-def chunks(phonemes: str, most: int = MOST) -> list[str]:
-    """Phonemes in parts of at most `most`, cut after the end of a sentence, a clause or a word, as late as possible."""
-    found, phonemes = [], phonemes.strip()
-    while len(phonemes) > most:
-        cut = _cut(phonemes[:most])
-        found.append(phonemes[:cut].strip())
+def chunks(phonemes: str, limit: int = MAX_PHONEMES) -> list[str]:
+    """Parts of up to `limit`: cut after the end of a sentence, a clause or a word, as late as it can be."""
+    parts, phonemes = [], phonemes.strip()
+    while len(phonemes) > limit:
+        cut = _cut(phonemes[:limit])
+        parts.append(phonemes[:cut].strip())
         phonemes = phonemes[cut:].strip()
-    return [part for part in (*found, phonemes) if part]
+    return [part for part in (*parts, phonemes) if part]
 
 
 def _cut(window: str) -> int:
@@ -78,7 +78,7 @@ def _as_text(speak: Callable[[str], Any]) -> Speak:
     """misaki gives phonemes and tokens, hibari phonemes."""
 
     def phonemes(text: str) -> str:
-        found = speak(text)
-        return str(found[0] if isinstance(found, tuple) else found)
+        result = speak(text)
+        return str(result[0] if isinstance(result, tuple) else result)
 
     return phonemes

@@ -60,10 +60,10 @@ class Voices:
             raise InvalidSpecError(f"voice {voice!r}: shares must be numbers from 0, not all of them 0", "voice")
         mixed = np.zeros((ROWS, WIDTH), np.float64)
         for name, share in shares.items():
-            mixed += self._one(name).astype(np.float64) * (share / total)
+            mixed += self._single(name).astype(np.float64) * (share / total)
         return mixed.astype(np.float32)
 
-    def _one(self, name: str) -> Array:
+    def _single(self, name: str) -> Array:
         if name not in self._read:
             if name not in self._files:
                 raise InvalidSpecError(
@@ -102,16 +102,16 @@ def _shares(voice: str) -> dict[str, float]:
 
 def _files(folder: Path) -> dict[str, Path]:
     """The file of each voice. A packed file has several."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for place in (folder, folder / "voices"):
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             if path.suffix == ".npz" or (path.suffix == ".bin" and _is_zip(path)):
-                found |= dict.fromkeys(_packed(path), path)
+                files |= dict.fromkeys(_packed(path), path)
             elif (path.suffix == ".bin" and path.stat().st_size == ROWS * WIDTH * 4) or (
                 place.name == "voices" and path.suffix in (".npy", ".safetensors")
             ):
-                found[path.stem] = path
-    return found
+                files[path.stem] = path
+    return files
 
 
 def _is_zip(path: Path) -> bool:

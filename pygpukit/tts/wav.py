@@ -43,10 +43,10 @@ def resample_audio(samples: Any, orig_sr: int, target_sr: int) -> Array:
     for name, rate in (("orig_sr", orig_sr), ("target_sr", target_sr)):
         if rate < 1:
             raise InvalidSpecError(f"resample_audio: {name} is {rate}, must be 1 or more", name)
-    given = as_samples(samples)
-    if orig_sr == target_sr or not given.size:
-        return given
-    return resample(factory.from_numpy(given), orig_sr=orig_sr, target_sr=target_sr).to_numpy()
+    signal = as_samples(samples)
+    if orig_sr == target_sr or not signal.size:
+        return signal
+    return resample(factory.from_numpy(signal), orig_sr=orig_sr, target_sr=target_sr).to_numpy()
 
 
 def concatenate_audio(audio_list: Sequence[Any], gap_samples: int = 0) -> Array:

@@ -56,11 +56,11 @@ def load_kokoro_weights(
 def weights_file(path: Path) -> Path:
     """The file itself, or the one of a folder. Raises ModelFileError where there is none, or more than one."""
     if path.is_dir():
-        found = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and "voice" not in file.name)
-        if len(found) != 1:
-            names = ", ".join(file.name for file in found) or "none"
+        files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and "voice" not in file.name)
+        if len(files) != 1:
+            names = ", ".join(file.name for file in files) or "none"
             raise ModelFileError(f"{path}: it must have one .onnx or .safetensors file of weights; it has {names}")
-        return found[0]
+        return files[0]
     if path.suffix not in _SUFFIXES:
         raise ModelFileError(f"{path}: Kokoro is read from .onnx and .safetensors files", str(path))
     return path
@@ -87,29 +87,29 @@ def print_weight_summary(weights: Mapping[str, GPUArray]) -> None:
 def _stored(path: Path) -> Readers:
     """Tensors of a safetensors file; `bert.module.x` is `bert.x`."""
     file = load_safetensors(path)
-    found: Readers = {}
+    readers: Readers = {}
     for name in file.tensor_names:
         have = file.tensor_info(name).dtype.data_type
         plain = name.replace(".module.", ".", 1)
-        found[plain] = lambda name=name, have=have: convert(file.array(name), have, float32)  # type: ignore[misc]
-    for name in [name for name in found if name.startswith(_UNUSED)]:
-        del found[name]
-    for name in [name for name in found if ".alpha" in name]:  # (1, C, 1) in the file
-        found[name] = lambda read=found[name]: read().reshape(-1)  # type: ignore[misc]
-    return found
+        readers[plain] = lambda name=name, have=have: convert(file.array(name), have, float32)  # type: ignore[misc]
+    for name in [name for name in readers if name.startswith(_UNUSED)]:
+        del readers[name]
+    for name in [name for name in readers if ".alpha" in name]:  # (1, C, 1) in the file
+        readers[name] = lambda read=readers[name]: read().reshape(-1)  # type: ignore[misc]
+    return readers
 
 
 def _folded(readers: Readers) -> Readers:
     """Weights as length and direction made one: g v / |v|, |v| over all axes but the first."""
-    found = dict(readers)
+    folded = dict(readers)
     for length, direction in _FOLDED:
         for name in [name for name in readers if name.endswith(length)]:
             base = name.removesuffix(length)
             if base + direction not in readers:
                 raise ModelFileError(f"the weight {name!r} has no {base + direction!r} beside it")
-            g, v = found.pop(name), found.pop(base + direction)
-            found[f"{base}.weight"] = lambda g=g, v=v: _product(g(), v())  # type: ignore[misc]
-    return found
+            g, v = folded.pop(name), folded.pop(base + direction)
+            folded[f"{base}.weight"] = lambda g=g, v=v: _product(g(), v())  # type: ignore[misc]
+    return folded
 
 
 def _product(length: Array, direction: Array) -> Array:

@@ -45,7 +45,7 @@ def test_what_has_nothing_to_hear() -> None:
 def test_a_quiet_window_that_the_model_doubts_is_left_out_however_sure_its_text_is() -> None:
     def heard(no_speech: float, quiet: bool) -> Decoded:
         told = said(at(0), 1, at(2), average=-0.3, no_speech=no_speech)
-        return Decoded(told.found, told.no_speech, quiet)
+        return Decoded(told.hypothesis, told.no_speech, quiet)
 
     for no_speech, quiet, expected in ((0.9, True, 0), (0.9, False, 1), (0.1, True, 1)):
         segments, asked = answered(500, lambda ask: heard(no_speech, quiet))  # noqa: B023 it is called here

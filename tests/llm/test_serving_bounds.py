@@ -114,7 +114,7 @@ def test_all_prompts_are_checked_before_one_is_answered(server: Server, model: P
     for stream in (True, False):
         status, _, answer = asked(server, TEXT, {"prompt": ["short", "too long"], "stream": stream})
         assert (status, json.loads(answer)["error"]["param"]) == (400, "prompt")
-    assert asked(server, TEXT, {"prompt": ["a"] * (bounds.MOST_PROMPTS + 1)})[0] == 400
+    assert asked(server, TEXT, {"prompt": ["a"] * (bounds.MAX_PROMPTS + 1)})[0] == 400
     assert not model.asked
 
 
@@ -142,7 +142,7 @@ def test_who_leaves_while_waiting_is_not_answered(server: Server, model: PlayedM
 def test_who_would_wait_too_long_is_told_to_come_back(
     server: Server, model: PlayedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MOST_WAITING", 1)
+    monkeypatch.setattr(bounds, "MAX_WAITING", 1)
     model.leave.clear()
     found: list[int] = []
     threads = [
@@ -181,7 +181,7 @@ def test_a_stream_ends_with_a_word_when_the_server_stops(model: PlayedModel) -> 
 def hurried(monkeypatch: pytest.MonkeyPatch, model: PlayedModel) -> Iterator[Server]:
     monkeypatch.setattr(connections, "HEAD_S", 1)
     monkeypatch.setattr(connections, "BODY_S", 1)
-    monkeypatch.setattr(connections, "MOST", 16)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 16)
     with serve(model, port=0) as server:  # type: ignore[arg-type]
         yield server
 

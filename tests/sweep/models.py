@@ -173,7 +173,7 @@ def _choices() -> Iterator[Call]:
 
 _CALLS = {
     linear.SOURCE.source: _linears,
-    linear.ONE.source: lambda: chain.from_iterable(_rows(stages) for stages in linear.STAGES),
+    linear.GEMV.source: lambda: chain.from_iterable(_rows(stages) for stages in linear.STAGES),
     kv_write.SOURCE.source: lambda: _attentions(297),
     decode.SOURCE.source: lambda: _attentions(None),
     embedding.SOURCE.source: _embeddings,

@@ -71,10 +71,10 @@ def close(found: gp.GPUArray, expected: gp.GPUArray, tolerance: float) -> None:
 def test_each_stage_of_a_pass_is_that_of_the_sentence_alone() -> None:
     network, sentences = small(), some((3, 11, 1, 6))
     styles = batches._styles(sentences)
-    told = network.told([each.tokens for each in sentences], styles, [each.speed for each in sentences])
+    told = network.predict([each.tokens for each in sentences], styles, [each.speed for each in sentences])
     chosen = [3, 0, 2]  # any of them, in any order
     picked = batches._styles([sentences[number] for number in chosen])
-    together = network.said(told, picked, chosen)
+    together = network.utterance(told, picked, chosen)
     seeds = [sentences[number].seed for number in chosen]
     layout = together.layout
     frames = layout.parts(network.frames(together, picked), 2)
@@ -106,8 +106,8 @@ def test_what_tensor_cores_round_is_near_float32(monkeypatch: pytest.MonkeyPatch
     exact = Network(weights, CONFIG)
     sentences = some((5, 2))
     styles = batches._styles(sentences)
-    told = exact.told([each.tokens for each in sentences], styles, [1.0, 1.0])
-    rounded, wanted = (each.said(told, styles, [0, 1]) for each in (network, exact))
+    told = exact.predict([each.tokens for each in sentences], styles, [1.0, 1.0])
+    rounded, wanted = (each.utterance(told, styles, [0, 1]) for each in (network, exact))
     layout = wanted.layout
     source = exact.generator.sources(wanted.pitch, [1, 2], layout)
     frames = exact.frames(wanted, styles)

@@ -47,12 +47,12 @@ class ChatWidget(Widget):
         settings.setdefault("top", TOP)
         mine = weakref.ref(self)  # an answer that is coming keeps no widget that nobody holds
 
-        def told(event: Event, message: Message | None, token: Token | None) -> None:
+        def on_event(event: Event, message: Message | None, token: Token | None) -> None:
             widget = mine()
             if widget is not None:
-                widget._told(event, message, token)
+                widget._on_event(event, message, token)
 
-        self._conversation = Conversation(model, system, max_new_tokens, told, context, **settings)
+        self._conversation = Conversation(model, system, max_new_tokens, on_event, context, **settings)
         self._chats = [self._conversation]
         self._asked = ""  # by a page, and neither answered nor refused yet
         self._sending = threading.RLock()
@@ -132,7 +132,7 @@ class ChatWidget(Widget):
         self._must_be_idle()
         if talk.messages:
             made = Conversation(
-                talk.model, talk.system, talk.max_new_tokens, talk._told, talk.context_rule, **talk.settings
+                talk.model, talk.system, talk.max_new_tokens, talk._notify, talk.context_rule, **talk.settings
             )
             self._chats = [*(one for one in self._chats if one.messages), made][-MAX_CHATS:]
             self._go(made)
@@ -151,7 +151,7 @@ class ChatWidget(Widget):
 
     def _go(self, talk: Conversation) -> None:
         self._conversation = talk
-        self._told("changed", None, None)
+        self._on_event("changed", None, None)
 
     def _must_be_idle(self) -> None:
         if self._conversation.busy:
@@ -220,7 +220,7 @@ class ChatWidget(Widget):
             self._send_still(now=True)
         self._conversation.warm_up()
 
-    def _told(self, event: Event, message: Message | None, token: Token | None) -> None:
+    def _on_event(self, event: Event, message: Message | None, token: Token | None) -> None:
         if self.comm is None:
             return  # nobody looks; who begins to gets the state
         with self._sending:  # a page that asks for the state meanwhile gets it before or after, and not amid

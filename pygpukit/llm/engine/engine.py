@@ -135,7 +135,7 @@ class Engine:
 
     @cached_property
     def _prefill_state(self) -> tuple[Batch, Buffers]:
-        """What a chunk of a prompt is computed in; allocated on first use."""
+        """Buffers of a chunk of a prompt; allocated on first use."""
         return new_batch(self._chunk), self.network.buffers(self._chunk)
 
     def _step(self, size: int, adjusts: bool, top: int) -> DecodeStep:

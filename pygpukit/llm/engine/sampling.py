@@ -1,4 +1,4 @@
-"""How the next token is chosen: settings of a request, and the choice among rows of logits on the device."""
+"""The choice of the next token: settings of a request, and the choice among rows of logits on the device."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens of one request are chosen. Checked when made: InvalidSpecError names the setting.
+    """Settings by which tokens of one request are chosen. Checked when made: InvalidSpecError names the setting.
 
     First the penalties and the bias change the logits: those of tokens of prompt or answer are divided by
     repetition_penalty (multiplied where negative); presence_penalty, and frequency_penalty times how often, are taken
@@ -79,18 +79,18 @@ class Sampling:
                 raise InvalidSpecError(f"logit_bias has {token}: {bias}, must be token ids and numbers", "logit_bias")
             if bias not in (math.inf, -math.inf):  # always, or never
                 factor(bias, f"logit_bias[{token}]")
-        for name, value, most in (
+        for name, value, maximum in (
             ("seed", 0 if self.seed is None else self.seed, 2**64 - 1),
             ("request", self.request, 2**64 - 1),
             ("top", 0 if self.top is None else self.top, MAX_TOP),
         ):
-            wanted = f"a whole number of 0 to {most}"
-            if not 0 <= whole(value, name, wanted) <= most:
-                raise InvalidSpecError(f"{name}={value!r}; give {wanted}", name)
+            expected = f"a whole number of 0 to {maximum}"
+            if not 0 <= whole(value, name, expected) <= maximum:
+                raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
 
     @property
     def adjusts(self) -> bool:
-        """Whether the logits are changed before a token is chosen."""
+        """True if the logits are changed before a token is chosen."""
         neutral = (1.0, 0.0, 0.0)
         return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != neutral or bool(
             self.logit_bias
@@ -171,7 +171,7 @@ class Sampler:
         native.host_launch("sample", lambda: self._on_host(rows), arrays)
 
     def read(self, rows: Batch, tops: list[int | None]) -> list[Choice]:
-        """What was chosen; waits for it. tops: Sampling.top of each row."""
+        """The chosen tokens; waits for them. tops: Sampling.top of each row."""
         tokens = rows.tokens.to_numpy().tolist()
         if self.figures is None:
             return [Choice(token) for token in tokens]
@@ -191,11 +191,11 @@ class Sampler:
 
     @property
     def is_plain(self) -> bool:
-        """Whether tokens_at() is all that there is to read."""
+        """True if tokens_at() is all that there is to read."""
         return self.figures is None
 
     def tokens_at(self, positions: list[int]) -> list[Choice]:
-        """What was chosen for a position of each row, once that is done; kept until the second choice after it."""
+        """The tokens chosen for a position of each row, once that is done; kept until the second choice after it."""
         tokens = self._tokens.to_numpy() if self._pinned is None else self._pinned
         return [Choice(int(tokens[position & 1, row])) for row, position in enumerate(positions)]
 

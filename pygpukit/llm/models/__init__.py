@@ -58,7 +58,7 @@ def detect_model_spec(tensor_names: Iterable[str]) -> ModelSpec:
 
     Mistral and LLaMA have the same tensors; config.json tells them apart.
     """
-    return MODEL_SPECS[_told_by(tensor_names).name]
+    return MODEL_SPECS[_recognised_by(tensor_names).name]
 
 
 def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpec | None = None) -> Architecture:
@@ -67,7 +67,7 @@ def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpe
         base = GPT2 if spec.qkv_combined else QWEN3 if spec.q_norm is not None else LLAMA
         return ARCHITECTURES[spec.name] if spec == MODEL_SPECS.get(spec.name) else with_names(base, spec)
     if model_type is None:
-        return _told_by(tensor_names)
+        return _recognised_by(tensor_names)
     if not isinstance(model_type, str) or model_type not in ARCHITECTURES:
         raise InvalidSpecError(
             f"models of the type {model_type!r} are not there yet; known are {', '.join(ARCHITECTURES)}", "model_type"
@@ -75,19 +75,19 @@ def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpe
     return ARCHITECTURES[model_type]
 
 
-def _told_by(tensor_names: Iterable[str]) -> Architecture:
+def _recognised_by(tensor_names: Iterable[str]) -> Architecture:
     """Of the architectures whose telling tensors are all there, the one with the most of them."""
     names = {name.removeprefix("transformer.") for name in tensor_names}
     if any(".experts." in name or ".block_sparse_moe." in name for name in names):
         raise InvalidSpecError("these are the tensors of a mixture of experts, which is not there yet", "spec")
 
-    def tells(architecture: Architecture) -> bool:
-        tensors = [architecture.weights[role].format(0) for role in architecture.told_by]
+    def matches(architecture: Architecture) -> bool:
+        tensors = [architecture.weights[role].format(0) for role in architecture.recognised_by]
         return bool(tensors) and names.issuperset(tensors)
 
-    possible = [architecture for architecture in _ALL if tells(architecture)]
+    possible = [architecture for architecture in _ALL if matches(architecture)]
     if possible:
-        return max(possible, key=lambda architecture: len(architecture.told_by))
+        return max(possible, key=lambda architecture: len(architecture.recognised_by))
     some = ", ".join(sorted(names)[:3]) or "none"
     raise InvalidSpecError(
         f"no known architecture has these tensors (the first are {some}); known are {', '.join(MODEL_SPECS)}", "spec"

@@ -30,7 +30,7 @@ class Architecture:
     block: one layer of a model, from its weights. fields: what becomes of the fields of config.json; config: those of
     TransformerConfig that this architecture alone has, from them; rope: base and scaling of the rotation.
     activation_field, activations: the field that names the activation, and what it may say; the first is the default.
-    told_by: roles whose tensors, in a file without config.json, tell this architecture from others; () for none.
+    recognised_by: roles whose tensors, in a file without config.json, tell this architecture from others; () for none.
     unused: tensors that files may have and that are computed here. transposed: weights are (in, out) in files.
     norm_offset: what is added to the weights of norms. gguf: its names in GGUF files.
     """
@@ -41,7 +41,7 @@ class Architecture:
     fields: FieldTable
     activation_field: str
     activations: Mapping[str, Activation]
-    told_by: tuple[str, ...] = ()
+    recognised_by: tuple[str, ...] = ()
     config: Callable[[Fields], dict[str, Any]] = _no_more
     rope: Callable[[Fields, float], Rope] = rope_of
     norm_type: Literal["rmsnorm", "layernorm"] = "rmsnorm"

@@ -1,4 +1,4 @@
-"""What the reference of each architecture reads of a configuration, by what becomes of it here.
+"""Configuration fields that the reference of each architecture reads, by their use here.
 
 The references are the configuration classes of transformers.
 """

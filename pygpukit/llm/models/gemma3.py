@@ -32,8 +32,8 @@ def block(layer: LayerWeights) -> TransformerBlock:
 
 
 def _config(fields: Fields) -> dict[str, Any]:
-    width, layers = fields.whole("hidden_size") or 1, fields.whole("num_hidden_layers") or 1
-    pattern = fields.whole("sliding_window_pattern", "_sliding_window_pattern") or _PATTERN
+    width, layers = fields.integer("hidden_size") or 1, fields.integer("num_hidden_layers") or 1
+    pattern = fields.integer("sliding_window_pattern", "_sliding_window_pattern") or _PATTERN
     config: dict[str, Any] = {
         "attention_scale": (fields.number("query_pre_attn_scalar") or 256.0) ** -0.5,
         "embedding_scale": math.sqrt(width),
@@ -52,8 +52,10 @@ def _rope(fields: Fields, default_theta: float) -> Rope:
     if not list(parameters):
         return rope_of(fields, default_theta)
     names = ("max_position_embeddings", "rope_theta")
-    given = {name: fields.get(name) for name in names} | {"rope_parameters": {n: parameters.get(n) for n in parameters}}
-    return rope_of(Fields(given), default_theta)
+    rope_fields = {name: fields.get(name) for name in names} | {
+        "rope_parameters": {n: parameters.get(n) for n in parameters}
+    }
+    return rope_of(Fields(rope_fields), default_theta)
 
 
 def _rope_parameters(fields: Fields, kind: str) -> Fields:
@@ -67,10 +69,10 @@ def _gguf_config(data: Metadata) -> dict[str, Any]:
         "model_type": "gemma3_text",
         "hidden_act": None,
         "hidden_activation": "gelu_pytorch_tanh",
-        "query_pre_attn_scalar": data.whole("attention.key_length"),
+        "query_pre_attn_scalar": data.integer("attention.key_length"),
         "rope_theta": data.fields.number("rope.freq_base") or _THETA,
         "rope_local_base_freq": data.fields.number("rope.freq_base_swa"),
-        "sliding_window_pattern": data.fields.whole("attention.sliding_window_pattern"),
+        "sliding_window_pattern": data.fields.integer("attention.sliding_window_pattern"),
     }
 
 
@@ -100,7 +102,7 @@ GEMMA3 = Architecture(
     ),
     activation_field="hidden_activation",
     activations={"gelu_pytorch_tanh": "geglu"},
-    told_by=("embed_tokens", "q_proj", "q_norm", "post_mlp_norm"),
+    recognised_by=("embed_tokens", "q_proj", "q_norm", "post_mlp_norm"),
     config=_config,
     rope=_rope,
     norm_eps=1e-6,

@@ -41,13 +41,13 @@ _GGUF = {
 
 
 def _gguf_config(data: Metadata) -> dict[str, Any]:
-    width = data.whole("embedding_length")
+    width = data.integer("embedding_length")
     return {
-        "n_positions": data.whole("context_length"),
+        "n_positions": data.integer("context_length"),
         "n_embd": width,
-        "n_layer": data.whole("block_count"),
-        "n_head": data.whole("attention.head_count"),
-        "n_inner": data.whole("feed_forward_length", 4 * width),
+        "n_layer": data.integer("block_count"),
+        "n_head": data.integer("attention.head_count"),
+        "n_inner": data.integer("feed_forward_length", 4 * width),
         "layer_norm_epsilon": data.epsilon("attention.layer_norm_epsilon"),
         "activation_function": "gelu_new",
     }
@@ -84,7 +84,7 @@ GPT2 = Architecture(
         "gelu": "gelu_erf",
         "gelu_python": "gelu_erf",
     },
-    told_by=("embed_tokens", "qkv_proj"),
+    recognised_by=("embed_tokens", "qkv_proj"),
     norm_type="layernorm",
     use_rope=False,
     unused=("h.{}.attn.bias", "h.{}.attn.masked_bias"),  # masks, which are computed

@@ -76,7 +76,7 @@ LLAMA = Architecture(
     fields=LLAMA_FIELDS,
     activation_field="hidden_act",
     activations={"silu": "silu", "swish": "silu"},
-    told_by=("embed_tokens", "q_proj"),
+    recognised_by=("embed_tokens", "q_proj"),
     norm_eps=1e-6,
     # Frequencies that older files keep; they are computed.
     unused=("model.layers.{}.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq"),

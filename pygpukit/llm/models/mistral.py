@@ -10,6 +10,6 @@ MISTRAL = replace(
     LLAMA,
     name="mistral",
     fields=MISTRAL_FIELDS,
-    told_by=(),  # its tensors are LLaMA's
+    recognised_by=(),  # its tensors are LLaMA's
     gguf={"mistral": GGUFNames(GGUF, "MistralForCausalLM", paired_heads=True)},
 )

@@ -42,7 +42,7 @@ PHI3 = replace(
         neutral={**LLAMA_FIELDS.neutral, "attention_bias": (False,), "mlp_bias": (False,)},
         defaults={**LLAMA_FIELDS.defaults, "rms_norm_eps": 1e-5},
     ),
-    told_by=("embed_tokens", "qkv_proj", "gate_up_proj"),
+    recognised_by=("embed_tokens", "qkv_proj", "gate_up_proj"),
     norm_eps=1e-5,
     gguf={
         "phi3": GGUFNames(

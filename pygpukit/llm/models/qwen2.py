@@ -11,6 +11,6 @@ QWEN2 = replace(
     name="qwen2",
     weights={role: name for role, name in WEIGHTS.items() if role != "o_bias"},
     fields=QWEN2_FIELDS,
-    told_by=("embed_tokens", "q_proj", "q_bias"),
+    recognised_by=("embed_tokens", "q_proj", "q_bias"),
     gguf={"qwen2": GGUFNames(GGUF, "Qwen2ForCausalLM")},
 )

@@ -30,7 +30,7 @@ QWEN3 = replace(
     },
     block=block,
     fields=QWEN3_FIELDS,
-    told_by=("embed_tokens", "q_proj", "q_norm"),
+    recognised_by=("embed_tokens", "q_proj", "q_norm"),
     gguf={
         "qwen3": GGUFNames(
             {**GGUF, "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}, "Qwen3ForCausalLM"

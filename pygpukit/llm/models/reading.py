@@ -11,19 +11,19 @@ from pygpukit.models.fields import Fields, check_fields
 from pygpukit.nn.config import Activation, TransformerConfig
 
 
-def read_config(architecture: Architecture, given: Mapping[str, Any], where: str = "config.json") -> TransformerConfig:
+def read_config(architecture: Architecture, config: Mapping[str, Any], where: str = "config.json") -> TransformerConfig:
     """The configuration of a model from the fields of its config.json. Raises InvalidSpecError naming the field.
 
-    A field that would change what the model computes and is not implemented is refused; one that nobody knows is told
+    A field that would change what the model computes and is not implemented is refused; an unknown one is reported
     once, by a warning.
     """
     table, name = architecture.fields, architecture.name
-    check_fields(given, table, where, name)
-    absent = {key: value for key, value in table.defaults.items() if key not in given}
-    fields = Fields({**given, **absent}, where)
+    check_fields(config, table, where, name)
+    absent = {key: value for key, value in table.defaults.items() if key not in config}
+    fields = Fields({**config, **absent}, where)
 
     def need(*names: str) -> int:
-        value = fields.whole(*names)
+        value = fields.integer(*names)
         if value is None:
             raise fields.missing(f"a {name} model", *names)
         return value
@@ -36,9 +36,9 @@ def read_config(architecture: Architecture, given: Mapping[str, Any], where: str
         "hidden_size": need("hidden_size", "n_embd"),
         "num_layers": layers,
         "num_heads": need("num_attention_heads", "n_head"),
-        "num_kv_heads": fields.whole("num_key_value_heads"),
-        "intermediate_size": fields.whole("intermediate_size", "n_inner"),
-        "_head_dim": fields.whole("head_dim"),
+        "num_kv_heads": fields.integer("num_key_value_heads"),
+        "intermediate_size": fields.integer("intermediate_size", "n_inner"),
+        "_head_dim": fields.integer("head_dim"),
         "norm_type": architecture.norm_type,
         "activation": _activation(architecture, fields),
         "use_rope": architecture.use_rope,
@@ -56,10 +56,10 @@ def read_config(architecture: Architecture, given: Mapping[str, Any], where: str
 
 
 def biases(
-    architecture: Architecture, given: Mapping[str, Any], where: str = "config.json"
+    architecture: Architecture, config: Mapping[str, Any], where: str = "config.json"
 ) -> tuple[bool | None, bool]:
-    """Whether attention and the feed-forward layers have biases, by the configuration; None where it does not say."""
-    fields, read = Fields(given, where), architecture.fields.read
+    """True if attention and the feed-forward layers have biases, by the configuration; None where it does not say."""
+    fields, read = Fields(config, where), architecture.fields.read
     has_attention = fields.flag("attention_bias") is True if "attention_bias" in read else None
     return has_attention, "mlp_bias" in read and fields.flag("mlp_bias") is True
 
@@ -79,7 +79,7 @@ def _activation(architecture: Architecture, fields: Fields) -> Activation:
 
 def _windows(fields: Fields, layers: int) -> tuple[int | None, tuple[bool, ...] | None]:
     """The sliding window, and which layers have it: None for all."""
-    window = fields.whole("sliding_window")
+    window = fields.integer("sliding_window")
     kinds = fields.get("layer_types")
     if kinds is not None and (not isinstance(kinds, list) or len(kinds) != layers):
         raise fields.error(f"must be a list of the kinds of {layers} layers", "layer_types")
@@ -90,7 +90,7 @@ def _windows(fields: Fields, layers: int) -> tuple[int | None, tuple[bool, ...] 
             f"layers of the kind {wrong!r} are not there yet; known are {' and '.join(known)}", "layer_types"
         )
     used = fields.flag("use_sliding_window")
-    first = fields.whole("max_window_layers", least=0)
+    first = fields.integer("max_window_layers", minimum=0)
     if window is None or used is False:
         return None, None
     if kinds is not None:

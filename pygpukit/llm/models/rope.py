@@ -27,32 +27,34 @@ def rope_of(fields: Fields, default_theta: float) -> tuple[float, dict[str, Any]
     They are "rope_parameters" of newer files, "rope_scaling" of older ones. Raises InvalidSpecError naming a field.
     """
     where = fields.name_of("rope_parameters", "rope_scaling")
-    own = Fields(fields.object("rope_parameters", "rope_scaling") or {}, f"config.json: {where}")
-    theta = own.number("rope_theta", least=1.0) or fields.number("rope_theta", least=1.0) or default_theta
-    kind = own.text("rope_type", "type") or "default"
+    parameters = Fields(fields.object("rope_parameters", "rope_scaling") or {}, f"config.json: {where}")
+    theta = parameters.number("rope_theta", minimum=1.0) or fields.number("rope_theta", minimum=1.0) or default_theta
+    kind = parameters.text("rope_type", "type") or "default"
     if kind not in _KINDS:
         raise InvalidSpecError(
             f"rope scaling of the type {kind!r} is not there yet; known are {', '.join(_KINDS)}", "rope_type"
         )
     needed, possible = _KINDS[kind]
-    found: dict[str, Any] = {"rope_type": kind}
+    scaling: dict[str, Any] = {"rope_type": kind}
     for name in (*needed, *possible):
-        value = own.numbers(name) if name == "divisors" else own.number(name)
+        value = parameters.numbers(name) if name == "divisors" else parameters.number(name)
         if value is not None:
-            found[name] = value
+            scaling[name] = value
         elif name in needed:
-            raise own.missing(f"rope scaling of the type {kind!r}", name)
-    most = fields.whole("max_position_embeddings", "n_positions")
-    original = fields.whole("original_max_position_embeddings") or own.whole("original_max_position_embeddings")
-    found["original_max_position_embeddings"] = original or most
-    _refuse_others(own, {*found, *_BESIDE, *possible}, kind)
+            raise parameters.missing(f"rope scaling of the type {kind!r}", name)
+    max_positions = fields.integer("max_position_embeddings", "n_positions")
+    original = fields.integer("original_max_position_embeddings") or parameters.integer(
+        "original_max_position_embeddings"
+    )
+    scaling["original_max_position_embeddings"] = original or max_positions
+    _refuse_others(parameters, {*scaling, *_BESIDE, *possible}, kind)
     # Dynamic scaling begins where a sequence is longer than the model's context, which none is here.
-    return theta, None if kind in ("default", "dynamic") else found
+    return theta, None if kind in ("default", "dynamic") else scaling
 
 
-def _refuse_others(own: Fields, known: set[str], kind: str) -> None:
-    for name in own:
-        value = own.get(name)
+def _refuse_others(parameters: Fields, known: set[str], kind: str) -> None:
+    for name in parameters:
+        value = parameters.get(name)
         if value is None or name in known or value in _NEUTRAL.get(name, ()):
             continue
-        raise own.error(f"which is not there yet for rope scaling of the type {kind!r}", name)
+        raise parameters.error(f"which is not there yet for rope scaling of the type {kind!r}", name)

@@ -75,7 +75,9 @@ def spec_from(architecture: Architecture) -> ModelSpec:
             names |= {f"{part}_{kind}": weights[f"qkv_{kind}"] for part in "qkv"}
     for part in ("gate", "up"):
         names.setdefault(f"{part}_proj", weights.get("gate_up_proj"))
-    required = {name: None for name, one in ModelSpec.__dataclass_fields__.items() if one.type == "str | None"}
+    required = {
+        name: None for name, spec_field in ModelSpec.__dataclass_fields__.items() if spec_field.type == "str | None"
+    }
     return ModelSpec(
         **{**required, **names},  # type: ignore[arg-type]
         name=architecture.name,

@@ -15,7 +15,7 @@ _LAYER = re.compile(r"(?:^|(?<=\.))(\d+)(?=\.)")
 
 
 def prefix_of(architecture: Architecture, names: Iterable[str]) -> str:
-    """What the names of a file have before those of the architecture."""
+    """The prefix of a file's tensor names before those of the architecture."""
     embedding = architecture.weights["embed_tokens"]
     prefixes = [name.removesuffix(embedding) for name in names if name.endswith(embedding)]
     return min(prefixes, key=len, default="")
@@ -32,7 +32,7 @@ def check_tensors(
 
     has_biases: of attention and of the feed-forward layers, by the configuration; None where it does not say.
     """
-    found = list(names)
+    tensors = list(names)
     attention, feed_forward = (
         {architecture.weights[role] for role in roles if role in architecture.weights}
         for roles in (_ATTENTION_BIASES, _MLP_BIASES)
@@ -42,10 +42,10 @@ def check_tensors(
         used |= attention
     if has_biases[1]:
         used |= feed_forward
-    prefix = prefix_of(architecture, found)
+    prefix = prefix_of(architecture, tensors)
     seen: set[str] = set()
     unused = []
-    for name in found:
+    for name in tensors:
         template = _template(name.removeprefix(prefix), config.num_layers) if name.startswith(prefix) else None
         if template in used:
             seen.add(str(template))

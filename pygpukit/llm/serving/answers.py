@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What all pieces of one answer have in common. chat: of /v1/chat/completions, else of /v1/completions."""
+    """The fields that all pieces of one answer share. chat: of /v1/chat/completions, else of /v1/completions."""
 
     model: str
     chat: bool
@@ -22,18 +22,18 @@ class Answer:
     created: int = field(default_factory=lambda: int(time.time()))
     key: str = field(default_factory=lambda: secrets.token_hex(12))
 
-    def whole(self, completions: Sequence[Completion]) -> dict[str, Any]:
+    def complete(self, completions: Sequence[Completion]) -> dict[str, Any]:
         """The answer at once: a choice for each completion."""
         choices = [self._choice(index, completion) for index, completion in enumerate(completions)]
         return self._body(choices, stream=False) | {"usage": usage(completions)}
 
     def begin(self, index: int) -> Iterator[dict[str, Any]]:
-        """What comes before the first token of a choice."""
+        """The piece before the first token of a choice."""
         if self.chat:
             yield self._piece(index, {"role": "assistant", "content": ""})
 
     def token(self, index: int, token: Token) -> Iterator[dict[str, Any]]:
-        """What a token adds to a choice; nothing where its text is not whole yet."""
+        """The piece that a token adds to a choice; nothing while its text is incomplete."""
         if token.thinking:
             yield self._piece(
                 index, {"reasoning_content": token.thinking} if self.chat else {"content": token.thinking}
@@ -78,7 +78,7 @@ class Answer:
         if not self.logprobs:
             return None
         if self.chat:
-            return {"content": [_told(token) for token in tokens], "refusal": None}
+            return {"content": [_token_fields(token) for token in tokens], "refusal": None}
         offsets, length = [], 0
         for token in tokens:
             offsets.append(length)
@@ -86,7 +86,7 @@ class Answer:
         return {
             "tokens": [_text(token.raw) for token in tokens],
             "token_logprobs": [token.logprob for token in tokens],
-            "top_logprobs": [{_text(one.raw): one.logprob for one in token.top} for token in tokens],
+            "top_logprobs": [{_text(candidate.raw): candidate.logprob for candidate in token.top} for token in tokens],
             "text_offset": offsets,
         }
 
@@ -104,8 +104,8 @@ def usage(completions: Sequence[Completion]) -> dict[str, Any]:
     }
 
 
-def _told(token: Token) -> dict[str, Any]:
-    others = [_entry(one.raw, one.logprob) for one in token.top]
+def _token_fields(token: Token) -> dict[str, Any]:
+    others = [_entry(candidate.raw, candidate.logprob) for candidate in token.top]
     return _entry(token.raw, token.logprob) | {"top_logprobs": others}
 
 

@@ -48,7 +48,7 @@ class Application:
         routes = [
             Route("/health", self._guarded(self._health, public=True)),
             Route("/v1/models", self._guarded(self._models)),
-            Route("/v1/models/{name:path}", self._guarded(self._one_model)),
+            Route("/v1/models/{name:path}", self._guarded(self._model_by_name)),
             Route("/v1/chat/completions", self._guarded(self._chat), methods=["POST"]),
             Route("/v1/completions", self._guarded(self._completion), methods=["POST"]),
         ]
@@ -79,8 +79,8 @@ class Application:
             if request.method == "POST" and kind != "application/json":  # what a page may send unasked is another
                 raise RequestError("the content-type must be application/json", status=415)
             return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not secrets.compare_digest(given.encode(), self._token.encode()):
+        scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not secrets.compare_digest(credentials.encode(), self._token.encode()):
             message = "the API key is not this server's token, which it printed when it started"
             raise RequestError(message, status=401, code="invalid_api_key")
 
@@ -90,7 +90,7 @@ class Application:
     async def _models(self, request: Request) -> Response:
         return JSONResponse({"object": "list", "data": [self._described()]})
 
-    async def _one_model(self, request: Request) -> Response:
+    async def _model_by_name(self, request: Request) -> Response:
         self._named(request.path_params["name"])
         return JSONResponse(self._described())
 
@@ -128,14 +128,14 @@ class Application:
                 completions.append(running.generation.completion)
                 if self._stopping and completions[-1].finish_reason == "cancelled":
                     raise _ending()
-            return JSONResponse(answer.whole(completions))
+            return JSONResponse(answer.complete(completions))
         finally:
             gone.cancel()
 
     async def _check_prompts(self, asked: Asked) -> None:
         """Raises RequestError for what would be refused later, when others have been answered already."""
-        if len(asked.prompts) > bounds.MOST_PROMPTS:
-            raise RequestError(f"there are {len(asked.prompts)} prompts, {bounds.MOST_PROMPTS} at most", "prompt")
+        if len(asked.prompts) > bounds.MAX_PROMPTS:
+            raise RequestError(f"there are {len(asked.prompts)} prompts, {bounds.MAX_PROMPTS} at most", "prompt")
         bounds.check_size(self._model, asked.prompts)
         for prompt in asked.prompts[1:]:
             with _refusals(prompt):
@@ -190,19 +190,19 @@ class Application:
             await self._room.acquire()
             await self._refuse_gone(gone)
             return
-        if self._waiting >= bounds.MOST_WAITING:
+        if self._waiting >= bounds.MAX_WAITING:
             raise RequestError(f"{self._waiting} requests wait already; come back later", status=429, retry_s=1)
         self._waiting += 1
-        turn = asyncio.ensure_future(self._room.acquire())
+        admission = asyncio.ensure_future(self._room.acquire())
         try:
-            await asyncio.wait((turn, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((admission, gone), return_when=asyncio.FIRST_COMPLETED)
         except BaseException:
-            _give_up(turn, self._room)
+            _give_up(admission, self._room)
             raise
         finally:
             self._waiting -= 1
-        if not turn.done() or self._stopping:
-            _give_up(turn, self._room)
+        if not admission.done() or self._stopping:
+            _give_up(admission, self._room)
             raise _ending() if self._stopping else RequestError("the client went away", status=499)
         await self._refuse_gone(gone)
 
@@ -266,13 +266,13 @@ class Running:
         finally:
             self.generation.close()
             self._put(None)
-            self._told(self._room.release)
-            self._told(lambda: self._ended(self))
+            self._run_hook(self._room.release)
+            self._run_hook(lambda: self._ended(self))
 
     def _put(self, item: Token | BaseException | None) -> None:
-        self._told(lambda: self._queue.put_nowait(item))
+        self._run_hook(lambda: self._queue.put_nowait(item))
 
-    def _told(self, act: Callable[[], None]) -> None:
+    def _run_hook(self, act: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(act)
         except RuntimeError:  # the server has ended, and nobody listens
@@ -303,11 +303,11 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _give_up(turn: asyncio.Future[Any], room: asyncio.Semaphore) -> None:
+def _give_up(admission: asyncio.Future[Any], room: asyncio.Semaphore) -> None:
     """No longer waits for a slot; gives back one that was just taken."""
-    if turn.done() and not turn.cancelled() and turn.exception() is None:
+    if admission.done() and not admission.cancelled() and admission.exception() is None:
         room.release()
-    turn.cancel()
+    admission.cancel()
 
 
 def _ending() -> RequestError:
@@ -316,11 +316,11 @@ def _ending() -> RequestError:
 
 @contextlib.contextmanager
 def _refusals(prompt: Any) -> Iterator[None]:
-    """What the model refuses, as an error of the protocol that names the field of the request."""
+    """A refusal of the model as an error of the protocol that names the field of the request."""
     try:
         yield
     except InvalidSpecError as error:
-        is_chat = isinstance(prompt, list) and any(isinstance(one, dict) for one in prompt)
+        is_chat = isinstance(prompt, list) and any(isinstance(message, dict) for message in prompt)
         field = "messages" if is_chat and error.field == "prompt" else error.field
         raise RequestError(str(error), field) from None
     except (ModelFileError, ValueError) as error:
@@ -332,6 +332,6 @@ def _refuse_other_sites(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", "none")
     origin = request.headers.get("origin")
     host = request.headers.get("host", "")
-    own = origin is None or origin.partition("://")[2].rstrip("/") == host
-    if site not in ("none", "same-origin") or not own:
+    same_origin = origin is None or origin.partition("://")[2].rstrip("/") == host
+    if site not in ("none", "same-origin") or not same_origin:
         raise RequestError("pages of other sites may not ask this server", status=403, code="foreign_origin")

@@ -1,4 +1,4 @@
-"""What a request may cost, checked before any of it is paid."""
+"""Limits of a request's cost, checked before any of it is paid."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
 
 LARGEST = 4 << 20  # bytes of a request
-MOST_PROMPTS = 128  # of one request
-MOST_WAITING = 256  # requests that wait for a slot; others are told to come back
+MAX_PROMPTS = 128  # of one request
+MAX_WAITING = 256  # requests that wait for a slot; others get an error that says so
 _longest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
@@ -23,23 +23,23 @@ def check_size(model: CausalTransformerModel, prompts: Iterable[Any]) -> None:
     tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is None:
         return
-    most = model.context * _longest_token(tokenizer)
+    max_bytes = model.context * _longest_token(tokenizer)
     for prompt in prompts:
         is_text = isinstance(prompt, str)
-        texts = [prompt] if is_text else [one["content"] for one in prompt if isinstance(one, dict)]
+        texts = [prompt] if is_text else [message["content"] for message in prompt if isinstance(message, dict)]
         length = sum(map(len, texts))
-        if length > most or len(texts) > model.context:
+        if length > max_bytes or len(texts) > model.context:
             raise RequestError(
                 f"the prompt has {length} characters in {len(texts)} texts; the context of {model.context} tokens has "
-                f"room for at most {most} characters",
+                f"room for at most {max_bytes} characters",
                 "prompt" if is_text else "messages",
                 code="context_length_exceeded",
             )
 
 
 def _longest_token(tokenizer: Any) -> int:
-    found = _longest.get(tokenizer)
-    if found is None:
+    longest = _longest.get(tokenizer)
+    if longest is None:
         spelled = (tokenizer.id_to_token(number) or "" for number in range(tokenizer.vocab_size))
-        found = _longest[tokenizer] = max(map(len, spelled), default=1)
-    return found
+        longest = _longest[tokenizer] = max(map(len, spelled), default=1)
+    return longest

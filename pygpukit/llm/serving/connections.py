@@ -10,16 +10,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S = 10  # to send the head of a request, from the connection or the answer before on
 BODY_S = 60  # to send its body
-MOST = 512  # connections at a time, and never more than half of what the process may open
+MAX_CONNECTIONS = 512  # connections at a time, and never more than half of what the process may open
 
 
-def most_connections() -> int:
-    """How many connections are kept open at a time."""
+def max_connections() -> int:
+    """The limit of connections kept open at a time."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        return max(min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 8)
-    return MOST
+        return max(min(MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), 8)
+    return MAX_CONNECTIONS
 
 
 class BoundedProtocol(H11Protocol):  # type: ignore[misc,unused-ignore]
@@ -29,14 +29,14 @@ class BoundedProtocol(H11Protocol):  # type: ignore[misc,unused-ignore]
     has one, the new one is closed.
     """
 
-    most = MOST  # Server sets it in a class of its own
+    limit = MAX_CONNECTIONS  # Server sets it in a class of its own
     idle: dict[BoundedProtocol, None]  # connections without a request under way, oldest first
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._timer: asyncio.TimerHandle | None = None
         self._wait_for_head()
-        if len(self.connections) > self.most:
+        if len(self.connections) > self.limit:
             next(iter(self.idle)).transport.close()
 
     def data_received(self, data: bytes) -> None:

@@ -20,7 +20,7 @@ _NUMBERS = {
     "frequency_penalty": "frequency_penalty",
     "seed": "seed",
 }
-_WHOLE = {"top_k", "seed", "max_tokens", "max_completion_tokens", "n", "best_of", "top_logprobs"}
+_INTEGERS = {"top_k", "seed", "max_tokens", "max_completion_tokens", "n", "best_of", "top_logprobs"}
 # They say who asks, or how it is billed, and nothing about the answer.
 _IGNORED = {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls"}
 # Field: the values that ask for nothing.
@@ -44,12 +44,12 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
 _DEFAULTS = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
 _COMMON = {"model", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-MOST_TOP = 20
-MOST_STOP = 4096  # characters of all stop strings
+MAX_TOP_LOGPROBS = 20
+MAX_STOP_CHARACTERS = 4096  # characters of all stop strings
 
 
 class RequestError(Exception):
-    """What is wrong with a request. status: of the HTTP answer; param and code as OpenAI's errors have them."""
+    """An error of a request. status: of the HTTP answer; param and code as OpenAI's errors have them."""
 
     def __init__(
         self,
@@ -84,87 +84,87 @@ class Asked:
 
 def chat(raw: bytes) -> Asked:
     """A request of /v1/chat/completions. Raises RequestError."""
-    given = _object(raw, _COMMON | {"messages", "max_completion_tokens", "top_logprobs"})
-    told = _boolean(given, "logprobs")
-    top = _number(given, "top_logprobs")
-    if top is not None and not told:
+    body = _object(raw, _COMMON | {"messages", "max_completion_tokens", "top_logprobs"})
+    logprobs = _boolean(body, "logprobs")
+    top = _number(body, "top_logprobs")
+    if top is not None and not logprobs:
         raise RequestError("top_logprobs needs logprobs to be true", "top_logprobs")
-    settings = _settings(given)
-    if told:
+    settings = _settings(body)
+    if logprobs:
         settings["top"] = _within(top or 0, "top_logprobs")
-    limit = _number(given, "max_completion_tokens")
+    limit = _number(body, "max_completion_tokens")
     return _asked(
-        given, (_messages(given),), settings, limit if limit is not None else _number(given, "max_tokens"), told
+        body, (_messages(body),), settings, limit if limit is not None else _number(body, "max_tokens"), logprobs
     )
 
 
 def completion(raw: bytes) -> Asked:
     """A request of /v1/completions. Raises RequestError."""
-    given = _object(raw, _COMMON | {"prompt"})
-    settings = _settings(given)
-    top = given.get("logprobs")
+    body = _object(raw, _COMMON | {"prompt"})
+    settings = _settings(body)
+    top = body.get("logprobs")
     if top is not None:
         if type(top) is not int:
             raise RequestError(f"logprobs is {_shown(top)}, must be a whole number", "logprobs")
         settings["top"] = _within(top, "logprobs")
-    limit = _number(given, "max_tokens")
-    return _asked(given, _prompts(given), settings, 16 if limit is None else limit, top is not None)
+    limit = _number(body, "max_tokens")
+    return _asked(body, _prompts(body), settings, 16 if limit is None else limit, top is not None)
 
 
 def _object(raw: bytes, known: set[str]) -> dict[str, Any]:
     try:
-        given = json.loads(raw, parse_constant=_no_number)
+        body = json.loads(raw, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"the request is no valid JSON: {_shown(str(error))}") from None
-    if not isinstance(given, dict):
-        raise RequestError(f"the request must be an object, it is a {type(given).__name__}")
-    if b"\\u" in raw and not _is_well_formed(given):
+    if not isinstance(body, dict):
+        raise RequestError(f"the request must be an object, it is a {type(body).__name__}")
+    if b"\\u" in raw and not _is_well_formed(body):
         raise RequestError("a text has half of a surrogate pair; send whole characters, a pair or UTF-8")
-    for name, value in given.items():
+    for name, value in body.items():
         if name in known or name in _IGNORED or value is None:
             continue
         if name not in _REFUSED:
             raise RequestError(f"there is no field {_shown(name)}; there are {', '.join(sorted(known))}", name[:64])
         if not any(value == nothing and type(value) is type(nothing) for nothing in _REFUSED[name]):
             raise RequestError(f"{name} is not there yet; leave it out", name, code="unsupported_parameter")
-    if not isinstance(given.get("model"), str):
-        told = _shown(given.get("model"))
-        raise RequestError(f"model is {told}, must be the name of a model; see /v1/models", "model")
-    return {name: value for name, value in given.items() if value is not None}
+    if not isinstance(body.get("model"), str):
+        model_name = _shown(body.get("model"))
+        raise RequestError(f"model is {model_name}, must be the name of a model; see /v1/models", "model")
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _asked(
-    given: Mapping[str, Any], prompts: tuple[Any, ...], settings: dict[str, Any], limit: int | None, logprobs: bool
+    body: Mapping[str, Any], prompts: tuple[Any, ...], settings: dict[str, Any], limit: int | None, logprobs: bool
 ) -> Asked:
     if limit is not None and limit < 1:
         raise RequestError(f"max_tokens is {_shown(limit)}, must be 1 or more", "max_tokens")
-    stream = _boolean(given, "stream")
-    options = given.get("stream_options", {})
+    stream = _boolean(body, "stream")
+    options = body.get("stream_options", {})
     if not isinstance(options, dict):
         raise RequestError(f"stream_options is {_shown(options)}, must be an object", "stream_options")
     usage = stream and options.get("include_usage") is True
-    return Asked(given["model"], prompts, settings, limit, _stop(given), stream, usage, logprobs)
+    return Asked(body["model"], prompts, settings, limit, _stop(body), stream, usage, logprobs)
 
 
 def defaults(model: Any) -> dict[str, Any]:
-    """How a model answers a request that says nothing of sampling: as its own configuration has it, else a little
+    """Sampling defaults of a model for requests that set none: as its own configuration has it, else a little
     varied, without the tail of unlikely tokens."""
-    own = getattr(model, "generation", None) or {}
-    if own.get("do_sample") is False:
+    generation = getattr(model, "generation", None) or {}
+    if generation.get("do_sample") is False:
         return {"temperature": 0.0}
-    found = {name: own[name] for name in ("temperature", "top_p", "top_k", "min_p") if name in own}
-    if "repetition_penalty" in own:
-        found["repetition_penalty"] = own["repetition_penalty"]
-    return found or dict(_DEFAULTS)
+    settings = {name: generation[name] for name in ("temperature", "top_p", "top_k", "min_p") if name in generation}
+    if "repetition_penalty" in generation:
+        settings["repetition_penalty"] = generation["repetition_penalty"]
+    return settings or dict(_DEFAULTS)
 
 
-def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(body: Mapping[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, ours in _NUMBERS.items():
-        value = _number(given, name)
+        value = _number(body, name)
         if value is not None:
             settings[ours] = value % (1 << 64) if name == "seed" else value
-    bias = given.get("logit_bias")
+    bias = body.get("logit_bias")
     if bias is not None:
         try:
             settings["logit_bias"] = {int(token): _finite(value) for token, value in bias.items()}
@@ -173,44 +173,44 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _number(given: Mapping[str, Any], name: str) -> Any:
-    value = given.get(name)
-    whole = name in _WHOLE
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int if whole else int | float)):
-        raise RequestError(f"{name} is {_shown(value)}, must be a {'whole ' if whole else ''}number", name)
+def _number(body: Mapping[str, Any], name: str) -> Any:
+    value = body.get(name)
+    is_integer = name in _INTEGERS
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int if is_integer else int | float)):
+        raise RequestError(f"{name} is {_shown(value)}, must be a {'whole ' if is_integer else ''}number", name)
     if value in (math.inf, -math.inf):  # what JSON's 1e999 becomes
         raise RequestError(f"{name} is {value}, must be finite", name)
     return value
 
 
-def _boolean(given: Mapping[str, Any], name: str) -> bool:
-    value = given.get(name, False)
+def _boolean(body: Mapping[str, Any], name: str) -> bool:
+    value = body.get(name, False)
     if not isinstance(value, bool):
         raise RequestError(f"{name} is {_shown(value)}, must be true or false", name)
     return value
 
 
 def _within(top: int, name: str) -> int:
-    if not 0 <= top <= MOST_TOP:
-        raise RequestError(f"{name} is {_shown(top)}, must be of 0 to {MOST_TOP}", name)
+    if not 0 <= top <= MAX_TOP_LOGPROBS:
+        raise RequestError(f"{name} is {_shown(top)}, must be of 0 to {MAX_TOP_LOGPROBS}", name)
     return top
 
 
-def _stop(given: Mapping[str, Any]) -> tuple[str, ...]:
-    stop = given.get("stop", [])
+def _stop(body: Mapping[str, Any]) -> tuple[str, ...]:
+    stop = body.get("stop", [])
     texts = [stop] if isinstance(stop, str) else stop
-    if not isinstance(texts, list) or not all(isinstance(one, str) and one for one in texts) or len(texts) > 16:
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts) or len(texts) > 16:
         raise RequestError(f"stop is {_shown(stop)}, must be a text or up to 16 of them, none empty", "stop")
-    if sum(map(len, texts)) > MOST_STOP:
-        raise RequestError(f"the texts of stop have more than {MOST_STOP} characters together", "stop")
+    if sum(map(len, texts)) > MAX_STOP_CHARACTERS:
+        raise RequestError(f"the texts of stop have more than {MAX_STOP_CHARACTERS} characters together", "stop")
     return tuple(texts)
 
 
-def _messages(given: Mapping[str, Any]) -> list[dict[str, str]]:
-    messages = given.get("messages")
+def _messages(body: Mapping[str, Any]) -> list[dict[str, str]]:
+    messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise RequestError("messages must be a list of at least one message", "messages")
-    found = []
+    checked = []
     for place, message in enumerate(messages):
         where = f"messages[{place}]"
         role = message.get("role") if isinstance(message, dict) else message
@@ -219,8 +219,8 @@ def _messages(given: Mapping[str, Any]) -> list[dict[str, str]]:
         content = message.get("content")
         if content is None and role == "assistant":
             content = ""  # as clients keep an answer that was a call of a tool, or was refused
-        found.append({"role": _ROLES[role], "content": _content(content, where)})
-    return found
+        checked.append({"role": _ROLES[role], "content": _content(content, where)})
+    return checked
 
 
 def _content(content: Any, where: str) -> str:
@@ -236,11 +236,11 @@ def _content(content: Any, where: str) -> str:
     raise RequestError(f"{where} has no content that is a text", where)
 
 
-def _prompts(given: Mapping[str, Any]) -> tuple[Any, ...]:
-    prompt = given.get("prompt")
+def _prompts(body: Mapping[str, Any]) -> tuple[Any, ...]:
+    prompt = body.get("prompt")
     if isinstance(prompt, str) or _ids(prompt):
         return (prompt,)
-    if isinstance(prompt, list) and prompt and all(isinstance(one, str) or _ids(one) for one in prompt):
+    if isinstance(prompt, list) and prompt and all(isinstance(text, str) or _ids(text) for text in prompt):
         return tuple(prompt)
     raise RequestError("prompt must be a text, a list of token ids, or a list of either", "prompt")
 
@@ -265,18 +265,18 @@ def _finite(value: Any) -> float:
 
 
 def _is_well_formed(value: Any) -> bool:
-    """Whether all texts in it are characters, without half surrogate pairs."""
+    """True if all texts in it are characters, without half surrogate pairs."""
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            waiting += one
-        elif isinstance(one, str) and any("\ud800" <= letter <= "\udfff" for letter in one):
+        node = waiting.pop()
+        if isinstance(node, dict):
+            waiting += [*node.keys(), *node.values()]
+        elif isinstance(node, list):
+            waiting += node
+        elif isinstance(node, str) and any("\ud800" <= letter <= "\udfff" for letter in node):
             return False
     return True
 
 
 def _ids(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(one) is int for one in value)
+    return isinstance(value, list) and bool(value) and all(type(token) is int for token in value)

@@ -68,13 +68,13 @@ class Server:
 
     def __init__(self, model: CausalTransformerModel, place: Place) -> None:
         from pygpukit.llm.serving.application import Application
-        from pygpukit.llm.serving.connections import BoundedProtocol, most_connections
+        from pygpukit.llm.serving.connections import BoundedProtocol, max_connections
 
         self.token, self.host, self._socket = place.token, place.host, place.socket
         self.port: int = self._socket.getsockname()[1]
         names = ["127.0.0.1", "localhost", "[::1]", self.host] if _is_loopback(self.host) else ["*"]
         self._application = application = Application(model, self.token, names)
-        protocol = type("Protocol", (BoundedProtocol,), {"most": most_connections(), "idle": {}})
+        protocol = type("Protocol", (BoundedProtocol,), {"limit": max_connections(), "idle": {}})
         uvicorn: Any = need("uvicorn", "serve", "serving a model")
         config = uvicorn.Config(
             application.web,
@@ -97,7 +97,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What clients take as base_url."""
+        """The base_url for clients."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/v1"
 

@@ -1,4 +1,4 @@
-"""What a tokenizer.json may cost, and how much longer it may make a text."""
+"""Limits of a tokenizer.json: its cost, and the growth of a text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from pygpukit.core.errors import ModelFileError
 
-_MOST_GROWTH = 64  # times a text's length
-_MOST_ADDED = 64  # tokens beside those of a text
+_MAX_GROWTH = 64  # times a text's length
+_MAX_ADDED = 64  # tokens beside those of a text
 _TEXTS = {"A", "B"}
 _TOKEN_BYTES, _PART_BYTES, _ROOM = 280, 60, 150 << 20  # of memory, for a token of a vocabulary and a part of a merge
 
@@ -24,7 +24,7 @@ def check_growth(parts: list[dict[str, Any]], where: str) -> None:
             growth *= max(len(part.get(key) or ""), 1)
         if part.get("precompiled_charsmap"):
             growth *= _longest(part["precompiled_charsmap"], where)
-    if growth > _MOST_GROWTH:
+    if growth > _MAX_GROWTH:
         raise ModelFileError(f"{where}: its replacements could make a text {growth} times as long", where)
 
 
@@ -41,18 +41,20 @@ def check_added(post_processor: dict[str, Any], where: str) -> None:
     while left:
         part = left.pop()
         left += part.get("processors", ())
-        ids = {name: len(one.get("ids") or ()) for name, one in (part.get("special_tokens") or {}).items()}
+        ids = {name: len(special.get("ids") or ()) for name, special in (part.get("special_tokens") or {}).items()}
         for form in ("single", "pair"):
             pieces = part.get(form) or ()
             if not isinstance(pieces, list):
                 continue
-            texts = [one["Sequence"].get("id") for one in pieces if "Sequence" in one]
+            texts = [special["Sequence"].get("id") for special in pieces if "Sequence" in special]
             repeats *= max([texts.count(text) for text in _TEXTS] + [1])
-            added += sum(ids.get(one["SpecialToken"].get("id"), 0) for one in pieces if "SpecialToken" in one)
-    if repeats > 1 or added > _MOST_ADDED:
+            added += sum(
+                ids.get(special["SpecialToken"].get("id"), 0) for special in pieces if "SpecialToken" in special
+            )
+    if repeats > 1 or added > _MAX_ADDED:
         raise ModelFileError(
             f"{where}: its post-processor gives a text {repeats} times, with {added} tokens beside it; it may give it "
-            f"once, with up to {_MOST_ADDED}",
+            f"once, with up to {_MAX_ADDED}",
             where,
         )
 

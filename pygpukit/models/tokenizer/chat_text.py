@@ -26,8 +26,8 @@ def chat_ids(
     control_tokens: whether those in messages and variables count. Without, a mark is put into each of them before the
     template sees it, and the ids are made of the parts between marks.
     """
-    given = plain(messages)
-    values: Any = {"messages": given, "variables": dict(variables)}
+    content = plain(messages)
+    values: Any = {"messages": content, "variables": dict(variables)}
     mark = ""
     if not control_tokens and any(_places(text, tokenizer.control_tokens) for text in _texts(values)):
         written = json.dumps(values, ensure_ascii=False, default=repr) + (tokenizer.chat_template or "")
@@ -43,12 +43,12 @@ def _texts(value: Any) -> Iterable[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, item in value.items():
             yield from _texts(key)
-            yield from _texts(one)
+            yield from _texts(item)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)
 
 
 def _marked(value: Any, tokens: Iterable[str], mark: str) -> Any:
@@ -59,18 +59,18 @@ def _marked(value: Any, tokens: Iterable[str], mark: str) -> Any:
         begins = [0, *places]
         return mark.join(value[begin:end] for begin, end in zip(begins, ends, strict=True))
     if isinstance(value, Mapping):
-        return {_marked(key, tokens, mark): _marked(one, tokens, mark) for key, one in value.items()}
+        return {_marked(key, tokens, mark): _marked(item, tokens, mark) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_marked(one, tokens, mark) for one in value]
+        return [_marked(item, tokens, mark) for item in value]
     return value
 
 
 def _places(text: str, tokens: Iterable[str]) -> list[int]:
     """Where marks break every one of these tokens, overlapping ones too."""
-    found = set()
+    places = set()
     for token in tokens:
         at = text.find(token)
         while at >= 0:
-            found.add(at + 1)
+            places.add(at + 1)
             at = text.find(token, at + 1)
-    return sorted(found)
+    return sorted(places)

@@ -44,14 +44,14 @@ def generation_of(checkpoint: Checkpoint, vocabulary: int) -> dict[str, Any]:
     """
     ends: list[int] = []
     for fields, where in ((checkpoint.generation, "generation_config.json"), (checkpoint.config, "config.json")):
-        given = fields.get("eos_token_id")
-        several = given if isinstance(given, list) else [] if given is None else [given]
-        for one in several:
-            if type(one) is not int or one < -1:
+        end = fields.get("eos_token_id")
+        several = end if isinstance(end, list) else [] if end is None else [end]
+        for token in several:
+            if type(token) is not int or token < -1:
                 raise InvalidSpecError(
-                    f"{checkpoint.name}: eos_token_id of {where} is {reprlib.repr(given)}, must be token ids",
+                    f"{checkpoint.name}: eos_token_id of {where} is {reprlib.repr(end)}, must be token ids",
                     "eos_token_id",
                 )
-            if 0 <= one < vocabulary and one not in ends:
-                ends.append(one)
+            if 0 <= token < vocabulary and token not in ends:
+                ends.append(token)
     return {**checkpoint.generation, "eos_token_id": ends}

@@ -17,7 +17,7 @@ _CONTROL, _USER_DEFINED = 3, 4  # kinds of tokens
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What every kind of tokenizer needs. numbers: of tokens; kinds: by GGUF's numbers; where names the file."""
+    """The fields of every kind of tokenizer. numbers: of tokens; kinds: by GGUF's numbers; where names the file."""
 
     fields: Mapping[str, Any]
     tokens: list[str]
@@ -50,29 +50,29 @@ def from_fields(fields: Mapping[str, Any], where: str) -> Tokenizer:
     kind = fields.get("tokenizer.ggml.model")
     if not isinstance(kind, str) or kind not in _KINDS:
         what = "it has no tokenizer" if kind is None else f"its tokenizer is of the kind {kind!r:.80}"
-        known = ", ".join(f"{name!r} ({told})" for name, (told, _) in _KINDS.items())
+        known = ", ".join(f"{name!r} ({description})" for name, (description, _) in _KINDS.items())
         raise ModelFileError(f"{where}: {what}; what is read is {known}", where)
     vocabulary = _vocabulary(fields, where)
     with readable(where):
-        made, begins, ends = _KINDS[kind][1](library, vocabulary)
-        for special, wanted in ((True, _CONTROL), (False, _USER_DEFINED)):
-            made.add_tokens(
+        tokenizer, begins, ends = _KINDS[kind][1](library, vocabulary)
+        for special, token_type in ((True, _CONTROL), (False, _USER_DEFINED)):
+            tokenizer.add_tokens(
                 [
                     library.AddedToken(token, special=special, normalized=False)
                     for token, kind in zip(vocabulary.tokens, vocabulary.kinds, strict=True)
-                    if kind == wanted and (special or "\u2581" not in token)
+                    if kind == token_type and (special or "\u2581" not in token)
                 ]
             )
         config = _config(vocabulary)
         first = [config["bos_token"]] if vocabulary.flag("add_bos_token", begins) and "bos_token" in config else []
         last = [config["eos_token"]] if vocabulary.flag("add_eos_token", ends) and "eos_token" in config else []
         if first or last:
-            made.post_processor = library.processors.TemplateProcessing(
+            tokenizer.post_processor = library.processors.TemplateProcessing(
                 single=[*first, "$A", *last],
                 pair=[*first, "$A", *last, *first, "$B", *last],
                 special_tokens=[(token, vocabulary.numbers[token]) for token in dict.fromkeys(first + last)],
             )
-    return Tokenizer.of(made, config, where)
+    return Tokenizer.of(tokenizer, config, where)
 
 
 def _byte_level(library: Any, vocabulary: Vocabulary) -> tuple[Any, bool, bool]:
@@ -83,17 +83,17 @@ def _byte_level(library: Any, vocabulary: Vocabulary) -> tuple[Any, bool, bool]:
         raise vocabulary.error(f"its pre-tokenizer is {name!r:.80}; what is known is {', '.join(PRE_TOKENIZERS)}")
     pre = PRE_TOKENIZERS[name]
     merges = vocabulary.field("merges")
-    if not isinstance(merges, list) or not all(isinstance(one, str) for one in merges):
+    if not isinstance(merges, list) or not all(isinstance(entry, str) for entry in merges):
         raise vocabulary.error("its tokenizer.ggml.merges is no list of texts")
     pairs = [tuple(merge.split(" ")) for merge in merges]
     wrong = next((merge for merge, pair in zip(merges, pairs, strict=True) if len(pair) != 2), None)
     if wrong is not None:
         raise vocabulary.error(f"its merge {wrong!r:.80} is no pair of tokens")
-    made = library.Tokenizer(library.models.BPE(vocabulary.numbers, pairs, ignore_merges=pre.whole))
-    made.normalizer = library.normalizers.NFC() if pre.composed else None
-    made.pre_tokenizer = pre.made(library)
-    made.decoder = library.decoders.ByteLevel()
-    return made, pre.begins, False
+    tokenizer = library.Tokenizer(library.models.BPE(vocabulary.numbers, pairs, ignore_merges=pre.ignores_merges))
+    tokenizer.normalizer = library.normalizers.NFC() if pre.composed else None
+    tokenizer.pre_tokenizer = pre.build(library)
+    tokenizer.decoder = library.decoders.ByteLevel()
+    return tokenizer, pre.begins, False
 
 
 _KINDS: dict[str, tuple[str, Callable[[Any, Vocabulary], tuple[Any, bool, bool]]]] = {
@@ -105,7 +105,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any, Vocabulary], tuple[Any, bool, bool]]
 
 def _vocabulary(fields: Mapping[str, Any], where: str) -> Vocabulary:
     tokens = fields.get("tokenizer.ggml.tokens")
-    if not isinstance(tokens, list) or not all(isinstance(one, str) for one in tokens):
+    if not isinstance(tokens, list) or not all(isinstance(entry, str) for entry in tokens):
         raise ModelFileError(f"{where}: its tokenizer.ggml.tokens is no list of texts", where)
     numbers = {token: number for number, token in enumerate(tokens)}
     if len(numbers) != len(tokens):

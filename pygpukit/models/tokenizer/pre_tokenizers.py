@@ -33,18 +33,18 @@ class PreTokenizer:
     merges say. begins: a text begins with the token for it, unless the file says no. composed: text is NFC first."""
 
     patterns: tuple[str, ...]
-    whole: bool = False
+    ignores_merges: bool = False
     begins: bool = False
     composed: bool = False
 
-    def made(self, library: Any) -> Any:
+    def build(self, library: Any) -> Any:
         """As one of the library `tokenizers`."""
-        splits = [library.pre_tokenizers.Split(library.Regex(one), "isolated") for one in self.patterns]
+        splits = [library.pre_tokenizers.Split(library.Regex(pattern), "isolated") for pattern in self.patterns]
         bytes_of = library.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         return library.pre_tokenizers.Sequence([*splits, bytes_of])
 
 
-_LLAMA3 = PreTokenizer((_words(r"\p{N}{1,3}"),), whole=True, begins=True)
+_LLAMA3 = PreTokenizer((_words(r"\p{N}{1,3}"),), ignores_merges=True, begins=True)
 _THREE = PreTokenizer((_words(r"\p{N}{1,3}"),))
 _QWEN2 = PreTokenizer((_words(r"\p{N}"),))
 _PLAIN = PreTokenizer((_GPT2,))
@@ -65,7 +65,7 @@ _KINDS: tuple[tuple[str, PreTokenizer], ...] = (
     ("jina-es jina-de jina-v2-es jina-v2-de modern-bert", _PLAIN),
     ("smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", _DIGITS),
     ("gpt-4o llama4 kanana2 minimax-m2 talkie", _GPT4O),
-    ("tekken", PreTokenizer((_cased(r"\p{N}", ""),), whole=True, begins=True)),
+    ("tekken", PreTokenizer((_cased(r"\p{N}", ""),), ignores_merges=True, begins=True)),
     ("default", PreTokenizer((r"[\p{P}$+<=>^~|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]"))),
     ("falcon", PreTokenizer((r"[\p{P}$+<=>^~|`]+", _GPT2, "[0-9][0-9][0-9]"))),
     (

@@ -19,7 +19,7 @@ def pairs(library: Any, vocabulary: Vocabulary) -> tuple[Any, bool, bool]:
     Of neighbouring pieces those are joined first whose whole has the best score; letters without a piece become bytes.
     """
     unknown = _unknown(vocabulary)
-    made = library.Tokenizer(
+    tokenizer = library.Tokenizer(
         library.models.BPE(
             vocabulary.numbers,
             _merges(vocabulary.numbers, _scores(vocabulary)),
@@ -28,52 +28,54 @@ def pairs(library: Any, vocabulary: Vocabulary) -> tuple[Any, bool, bool]:
             byte_fallback=_BYTE in vocabulary.kinds,
         )
     )
-    _spell(library, made, vocabulary, [])
-    return made, True, False
+    _spell(library, tokenizer, vocabulary, [])
+    return tokenizer, True, False
 
 
 def unigrams(library: Any, vocabulary: Vocabulary) -> tuple[Any, bool, bool]:
     """As pairs(), of T5 and its kin: the most probable pieces by the sum of their scores."""
     scored = list(zip(vocabulary.tokens, _scores(vocabulary), strict=True))
-    made = library.Tokenizer(library.models.Unigram(scored, _unknown(vocabulary), _BYTE in vocabulary.kinds))
-    steps = []
+    tokenizer = library.Tokenizer(library.models.Unigram(scored, _unknown(vocabulary), _BYTE in vocabulary.kinds))
+    normalizers = []
     table = vocabulary.field("precompiled_charsmap")
     if table is not None:
-        steps.append(library.normalizers.Precompiled(bytes(bytearray(int(one) & 255 for one in table))))
+        normalizers.append(library.normalizers.Precompiled(bytes(bytearray(int(byte) & 255 for byte in table))))
     if vocabulary.flag("remove_extra_whitespaces", False):
-        steps += [library.normalizers.Strip(), library.normalizers.Replace(library.Regex(" {2,}"), " ")]
-    _spell(library, made, vocabulary, steps)
-    return made, False, True
+        normalizers += [library.normalizers.Strip(), library.normalizers.Replace(library.Regex(" {2,}"), " ")]
+    _spell(library, tokenizer, vocabulary, normalizers)
+    return tokenizer, False, True
 
 
-def _spell(library: Any, made: Any, vocabulary: Vocabulary, steps: list[Any]) -> None:
+def _spell(library: Any, tokenizer: Any, vocabulary: Vocabulary, normalizers: list[Any]) -> None:
     """Spaces as SentencePiece spells them, one before each text too unless the file says no; and back."""
     prefix = vocabulary.flag("add_space_prefix", True)
     before = [library.normalizers.Prepend(_SPACE)] if prefix else []
-    made.normalizer = library.normalizers.Sequence([*steps, *before, library.normalizers.Replace(" ", _SPACE)])
-    after = [library.decoders.Strip(" ", 1, 0)] if prefix else []
+    tokenizer.normalizer = library.normalizers.Sequence(
+        [*normalizers, *before, library.normalizers.Replace(" ", _SPACE)]
+    )
+    stripping = [library.decoders.Strip(" ", 1, 0)] if prefix else []
     parts = library.decoders.Replace(_SPACE, " "), library.decoders.ByteFallback(), library.decoders.Fuse()
-    made.decoder = library.decoders.Sequence([*parts, *after])
+    tokenizer.decoder = library.decoders.Sequence([*parts, *stripping])
 
 
 def _merges(numbers: dict[str, int], scores: list[float]) -> list[tuple[str, str]]:
     """Every pair of pieces whose whole is a piece, the best whole first, of one whole the longest first part."""
-    found = []
+    merges = []
     for token, number in numbers.items():
         if not 1 < len(token) <= _LONGEST:
             continue
         for at in range(len(token) - 1, 0, -1):
             if token[:at] in numbers and token[at:] in numbers:
-                found.append((-scores[number], number, token[:at], token[at:]))
-    found.sort(key=lambda one: one[:2])  # stable: the order of the parts stays
-    return [(first, second) for _, _, first, second in found]
+                merges.append((-scores[number], number, token[:at], token[at:]))
+    merges.sort(key=lambda merge: merge[:2])  # stable: the order of the parts stays
+    return [(first, second) for _, _, first, second in merges]
 
 
 def _scores(vocabulary: Vocabulary) -> list[float]:
-    given = vocabulary.field("scores")
-    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(vocabulary.tokens):
+    stored = vocabulary.field("scores")
+    if isinstance(stored, str) or not hasattr(stored, "__len__") or len(stored) != len(vocabulary.tokens):
         raise vocabulary.error(f"its tokenizer.ggml.scores is no list of {len(vocabulary.tokens)} numbers")
-    scores = [float(one) for one in given]
+    scores = [float(score) for score in stored]
     if not all(map(math.isfinite, scores)):
         raise vocabulary.error("its tokenizer.ggml.scores has one that is no finite number")
     return scores

@@ -67,13 +67,15 @@ class ChatTemplate:
 
 def plain(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """Messages as dictionaries. Raises ValueError for one without a role."""
-    found = []
+    plain_messages = []
     for place, message in enumerate(messages):
-        one = {"role": message.role, "content": message.content} if isinstance(message, ChatMessage) else dict(message)
-        if not isinstance(one.get("role"), str):
-            raise ValueError(f"message {place} has the role {one.get('role')!r}; it must be a text such as 'user'")
-        found.append(one)
-    return found
+        fields = (
+            {"role": message.role, "content": message.content} if isinstance(message, ChatMessage) else dict(message)
+        )
+        if not isinstance(fields.get("role"), str):
+            raise ValueError(f"message {place} has the role {fields.get('role')!r}; it must be a text such as 'user'")
+        plain_messages.append(fields)
+    return plain_messages
 
 
 def create_chat_prompt(
@@ -142,7 +144,7 @@ class _Worker:
         spec = find_spec("jinja2"), find_spec("markupsafe")
         if spec[0] is None or spec[1] is None:
             raise ModuleNotFoundError(f"chat templates need jinja2: {install_command('models')}", name="jinja2")
-        folders = {str(Path(one.origin).parent.parent) for one in spec if one is not None and one.origin}
+        folders = {str(Path(finder.origin).parent.parent) for finder in spec if finder is not None and finder.origin}
         worker = Path(__file__).with_name("template_worker.py")
         self._owner = os.getpid()
         self._process = subprocess.Popen(

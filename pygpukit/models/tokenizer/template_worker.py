@@ -35,7 +35,7 @@ def main() -> None:
 def _answer(environment: Any, compiled: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     from jinja2 import TemplateError
 
-    most = request["limits"]["characters"]
+    max_characters = request["limits"]["characters"]
     try:
         source = request["template"]
         if source not in compiled:
@@ -44,8 +44,8 @@ def _answer(environment: Any, compiled: dict[str, Any], request: dict[str, Any])
         pieces, length = [], 0
         for piece in compiled[source].generate(request["context"]):
             length += len(piece)
-            if length > most:
-                return {"error": f"its text is longer than {most} characters"}
+            if length > max_characters:
+                return {"error": f"its text is longer than {max_characters} characters"}
             pieces.append(piece)
         return {"text": "".join(pieces)}
     except MemoryError:

@@ -45,11 +45,11 @@ class TextStream:
         return piece
 
     def _piece(self) -> str:
-        told = self._tokenizer.decode(self._before)
-        return self._tokenizer.decode(self._before + self._ids)[len(told) :]
+        emitted = self._tokenizer.decode(self._before)
+        return self._tokenizer.decode(self._before + self._ids)[len(emitted) :]
 
     def finish(self) -> str:
-        """What is left at the end: U+FFFD for the begin of a character, or nothing."""
+        """The rest at the end: U+FFFD for the begin of a character, or nothing."""
         if self._decoder is not None:
             return self._decoder.decode(b"", final=True)
         piece = self._piece()
@@ -76,5 +76,5 @@ def bytes_of(token: str) -> bytes:
 
 def byte_of(token: str) -> int | None:
     """The byte that a token of SentencePiece stands for; None for one of text."""
-    found = _BYTE.fullmatch(token)
-    return None if found is None else int(found[1], 16)
+    match = _BYTE.fullmatch(token)
+    return None if match is None else int(match[1], 16)

@@ -56,9 +56,9 @@ class Tokenizer:
     @classmethod
     def of(cls, tokenizer: Any, config: Mapping[str, Any], where: str) -> Tokenizer:
         """One around a `tokenizers.Tokenizer`; config has the fields of tokenizer_config.json; where names the file."""
-        made = cls.__new__(cls)
-        made._set(tokenizer, config, where)
-        return made
+        instance = cls.__new__(cls)
+        instance._set(tokenizer, config, where)
+        return instance
 
     def _set(self, tokenizer: Any, config: Mapping[str, Any], where: str) -> None:
         with readable(where):
@@ -83,7 +83,7 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """How many tokens there are, added ones too."""
+        """Number of tokens, added ones too."""
         return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
 
     @property
@@ -133,7 +133,7 @@ class Tokenizer:
 
     @cached_property
     def thinks(self) -> bool:
-        """Whether the model thinks between tags: its template knows them, or they are tokens of their own."""
+        """True if the model thinks between tags: its template knows them, or they are tokens of their own."""
         if any(tag in (self.chat_template or "") for tag in THINKING):
             return True
         added = {token.content for token in self._tokenizer.get_added_tokens_decoder().values()}
@@ -220,22 +220,22 @@ class Tokenizer:
 
     @cached_property
     def byte_level(self) -> bool:
-        """Whether tokens spell bytes, as GPT-2's do."""
+        """True if tokens spell bytes, as GPT-2's do."""
         return "ByteLevel" in self._decoders[:2]
 
     @cached_property
     def byte_fallback(self) -> bool:
-        """Whether there are tokens of single bytes beside those of text, as SentencePiece has them."""
+        """True if there are tokens of single bytes beside those of text, as SentencePiece has them."""
         return "ByteFallback" in self._decoders
 
     @cached_property
     def _decoders(self) -> list[Any]:
         kind = _state(self._tokenizer.decoder)
-        return [kind.get("type"), *(one.get("type") for one in kind.get("decoders", ()))]
+        return [kind.get("type"), *(decoder.get("type") for decoder in kind.get("decoders", ()))]
 
 
 def _state(part: Any) -> dict[str, Any]:
-    """How a tokenizer.json would have a part of a tokenizer; {} for none."""
+    """A part of a tokenizer as tokenizer.json stores it; {} for none."""
     state: dict[str, Any] = {} if part is None else json.loads(part.__getstate__())
     return state
 
@@ -249,7 +249,7 @@ def _parsed(text: str, where: str) -> Any:
 
 @contextmanager
 def readable(where: str) -> Iterator[None]:
-    """What the library says of a malformed tokenizer, its panics too, becomes a ModelFileError."""
+    """Turns the library's errors about a malformed tokenizer, panics too, into a ModelFileError."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit, ModelFileError):
@@ -258,31 +258,31 @@ def readable(where: str) -> Iterator[None]:
         raise ModelFileError(f"{where}: it describes no tokenizer that can be used: {error}", where) from None
 
 
-def _add_tokens(tokenizer: Any, given: Any, where: str) -> None:
+def _add_tokens(tokenizer: Any, entries: Any, where: str) -> None:
     """The tokens of tokenizer_config.json that tokenizer.json lacks, at the ids that it gives them."""
-    if given is None:
+    if entries is None:
         return
-    if not isinstance(given, dict) or not all(
+    if not isinstance(entries, dict) or not all(
         key.isascii()
         and key.isdigit()
         and len(key) < 10
-        and isinstance(one, dict)
-        and isinstance(one.get("content"), str)
-        for key, one in given.items()
+        and isinstance(entry, dict)
+        and isinstance(entry.get("content"), str)
+        for key, entry in entries.items()
     ):
         raise ModelFileError(f"{where}: added_tokens_decoder of tokenizer_config.json is no object of tokens", where)
     library = need("tokenizers", "models", "reading a tokenizer")
     have = tokenizer.get_added_tokens_decoder()
     flags = ("special", "lstrip", "rstrip", "normalized", "single_word")
-    for number, one in sorted((int(key), one) for key, one in given.items()):
-        if number in have and have[number].content == one["content"]:
+    for number, entry in sorted((int(key), entry) for key, entry in entries.items()):
+        if number in have and have[number].content == entry["content"]:
             continue
-        token = library.AddedToken(one["content"], **{flag: one.get(flag) is True for flag in flags})
+        token = library.AddedToken(entry["content"], **{flag: entry.get(flag) is True for flag in flags})
         (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([token])
-        found = tokenizer.token_to_id(one["content"])
-        if found != number:
+        token_id = tokenizer.token_to_id(entry["content"])
+        if token_id != number:
             raise ModelFileError(
-                f"{where}: tokenizer_config.json says that {one['content']!r:.80} is token {number}, but it is {found}",
+                f"{where}: tokenizer_config.json says {entry['content']!r:.80} is token {number}; it is {token_id}",
                 where,
             )
 
@@ -299,8 +299,8 @@ def _template_beside(folder: Path) -> dict[str, Any]:
 def _default_template(template: Any, where: str) -> str | None:
     """One template of what a tokenizer_config.json may hold: a text, or a list of named ones."""
     if isinstance(template, Sequence) and not isinstance(template, str):
-        own = (one for one in template if isinstance(one, dict) and one.get("name") == "default")
-        template = next(own, {}).get("template")
+        defaults = (entry for entry in template if isinstance(entry, dict) and entry.get("name") == "default")
+        template = next(defaults, {}).get("template")
     if template is not None and not isinstance(template, str):
         raise ModelFileError(f"{where}: its chat template is a {type(template).__name__}, not a text", where)
     return template

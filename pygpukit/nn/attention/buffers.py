@@ -1,4 +1,4 @@
-"""What attention writes between its launches."""
+"""Buffers that attention writes between its launches."""
 
 from __future__ import annotations
 

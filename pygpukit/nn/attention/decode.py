@@ -47,7 +47,7 @@ def decode(
 
 
 def _kv_splits(cache: LayerCache) -> int:
-    """How many parts a sequence's keys are split into, at most."""
+    """The largest number of parts that a sequence's keys are split into."""
     return min(-(-cache.k.shape[2] // _SPLIT), _MAX_SPLITS)
 
 

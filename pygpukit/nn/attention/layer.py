@@ -81,7 +81,7 @@ class Attention:
         self.attend(batch, cache, buffers)
 
     def attend(self, batch: Batch, cache: LayerCache, buffers: AttentionBuffers) -> None:
-        """What rows see whose keys are in the cache already."""
+        """Attention of rows whose keys are already in the KV cache."""
         if host.computes():
             attend_on_host(self, batch, cache, buffers)
         elif batch.start is None:
@@ -90,7 +90,7 @@ class Attention:
             prefill(self, batch, cache, batch.start, buffers)
 
     def rotation_operands(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
-        """What kernels rotate and normalise heads with; qkv in the place of what the layer does not have."""
+        """The operands that rotate and normalise heads in kernels; qkv in the place of what the layer does not have."""
         norms = [qkv if norm is None else norm.weight for norm in (self.q_norm, self.k_norm)]
         return *(tables or (qkv, qkv)), *norms
 

@@ -58,7 +58,7 @@ class Blocks:
 
     @property
     def name(self) -> str:
-        """What its memory is called."""
+        """The name of its memory."""
         return self.parts[0].array.name
 
     @property

@@ -1,4 +1,4 @@
-"""Linear: products with a weight of rows (out, in), fused with the norm before them and with what comes after."""
+"""Linear: products with a weight of rows (out, in), fused with the norm before them and an epilogue."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 Epilogue = Literal["store", "add", "gelu", "gelu_erf", "silu"]
 
-# Norms and what comes after a product stand in kernels of several forms: contracted apart, they would differ.
+# Norms and epilogues stand in kernels of several forms: contracted apart, they would differ.
 SOURCE = kernels.KernelSpec(__file__, "linear.cu", options=kernels.SAME_BITS)
-ONE = kernels.KernelSpec(__file__, "one_row.cu", options=kernels.SAME_BITS)
+GEMV = kernels.KernelSpec(__file__, "one_row.cu", options=kernels.SAME_BITS)
 _THREADS = 256  # linear.cuh: kThreads
 _COLUMNS = 8  # linear.cuh: kWarps
 _EPILOGUES = {
@@ -85,7 +85,7 @@ class LinearBF16:
         overlaps: bool = False,
         bests: GPUArray | None = None,
     ) -> None:
-        """What models run: out = epilogue(norm(x) W^T + b), in one launch where it can.
+        """A product fused with its norm and epilogue: out = epilogue(norm(x) W^T + b), in one launch where it can.
 
         x: (R, in), float32 where there is a norm, else of the weight's type. out: (R, out), float32 or of the weight's
         type. epilogue: "store"; "add" to a float32 out; "gelu" (by tanh); "gelu_erf"; "silu" of the first half of the
@@ -150,7 +150,7 @@ class LinearBF16:
                 if bests is not None:
                     arrays += (bests,)
                     expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}, {stages}>"
-            spec = ONE.of(expression, shared_bytes=_row_bytes(), overlapping=overlaps)
+            spec = GEMV.of(expression, shared_bytes=_row_bytes(), overlapping=overlaps)
             kernels.launch(spec, (self._blocks(out.shape[1]), 1, 1), (_ROW_THREADS, 1, 1), *arrays, call)
             return
         if norm is not None:
@@ -169,7 +169,7 @@ class LinearBF16:
         return min(-(-columns // _ROW_COLUMNS), device.current().sm_count)
 
     def _prefill(self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue) -> None:
-        """A matrix product, and one launch for what comes after it, where anything does."""
+        """A matrix product, and one launch for its epilogue where it has one."""
         if norm is not None:
             x = self._normalised(x, norm)
         weight = values_of(self.weight)
@@ -186,11 +186,11 @@ class LinearBF16:
 
     def _normalised(self, x: GPUArray, norm: Norm) -> GPUArray:
         """The rows of x after a norm, of the weight's type."""
-        found = native.empty(x.shape, self.weight.dtype)
+        normalised = native.empty(x.shape, self.weight.dtype)
         spec = SOURCE.of(f"pk::norm_rows<{CTYPES[self.weight.dtype.name]}, {norm.centered}>", overlapping=True)
         call = self._call(x.shape[0], self.in_features, norm)
-        kernels.launch(spec, (x.shape[0], 1, 1), (_THREADS, 1, 1), x, norm.weight, norm.shift, found, call)
-        return found
+        kernels.launch(spec, (x.shape[0], 1, 1), (_THREADS, 1, 1), x, norm.weight, norm.shift, normalised, call)
+        return normalised
 
     def _call(self, rows: int, columns: int, norm: Norm | None) -> bytes:
         """linear.cu: LinearCall."""
@@ -206,26 +206,26 @@ Linear = LinearBF16
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that a product of a model can ask for."""
     for dtype in _TYPES:
-        own = CTYPES[dtype.name]
-        yield tuple(f"pk::norm_rows<{own}, {centered}>" for centered in ("false", "true"))
+        ctype = CTYPES[dtype.name]
+        yield tuple(f"pk::norm_rows<{ctype}, {centered}>" for centered in ("false", "true"))
         forms = list(dict.fromkeys(_forms(dtype)))
-        yield tuple(f"pk::linear<{own}, {out}, {_ROWS}, {epilogue}>" for out, epilogue in forms)
-        yield tuple(f"pk::after_product<{own}, {out}, {epilogue}>" for out, epilogue in forms)
+        yield tuple(f"pk::linear<{ctype}, {out}, {_ROWS}, {epilogue}>" for out, epilogue in forms)
+        yield tuple(f"pk::after_product<{ctype}, {out}, {epilogue}>" for out, epilogue in forms)
 
 
-@ONE.lists
+@GEMV.lists
 def row_instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that a product of one row can ask for."""
     for dtype in _TYPES:
-        own = CTYPES[dtype.name]
+        ctype = CTYPES[dtype.name]
         forms = list(dict.fromkeys(_forms(dtype)))
         for stages in STAGES:
-            yield tuple(f"pk::row_linear<{own}, {out}, {epilogue}, {stages}>" for out, epilogue in forms)
+            yield tuple(f"pk::row_linear<{ctype}, {out}, {epilogue}, {stages}>" for out, epilogue in forms)
             for centered in ("false", "true"):
                 yield (
-                    f"pk::norm_logits<{own}, {centered}, {stages}>",
+                    f"pk::norm_logits<{ctype}, {centered}, {stages}>",
                     *(
-                        f"pk::norm_linear<{own}, {out}, {epilogue}, {centered}, {stages}>"
+                        f"pk::norm_linear<{ctype}, {out}, {epilogue}, {centered}, {stages}>"
                         for out, epilogue in forms
                         if epilogue != _EPILOGUES["add"]
                     ),
@@ -233,7 +233,7 @@ def row_instantiations() -> Iterator[tuple[str, ...]]:
 
 
 def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
-    """(type of the result, what comes after) that models use."""
+    """(type of the result, epilogue) that models use."""
     for epilogue in _EPILOGUES:
         if epilogue != "add":
             yield CTYPES[dtype.name], _EPILOGUES[epilogue]
@@ -246,8 +246,8 @@ def _row_bytes() -> int:
     """Shared memory of a block of the kernels for one row, always as much: multiprocessors divide theirs into cache and
     shared memory by what a kernel asks for, and must be idle to divide it otherwise. Of two kernels a block each fits.
     """
-    most = int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"])
-    return min(_HALF, most - 1024)
+    shared_bytes = int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"])
+    return min(_HALF, shared_bytes - 1024)
 
 
 def _apply_on_host(x: Any, epilogue: Epilogue) -> Any:

@@ -59,12 +59,12 @@ def adapt(
     DeviceMismatchError.
     """
     sentences = x.shape[0] if spans is None else len(spans)
-    given = [array for array in (scale, shift, act.alpha, other) if array is not None]
-    for array in (x, *given):
+    operands = [array for array in (scale, shift, act.alpha, other) if array is not None]
+    for array in (x, *operands):
         check_array(array, "adapt")
         if array.dtype != float32 and (array is not x or x.dtype != float16 or x.ndim != 3 or not style_last.has(x)):
             raise DTypeError(f"adapt: arrays of float32, not {array.dtype}")
-    check_devices("adapt", x, *given)
+    check_devices("adapt", x, *operands)
     if x.ndim != 3 or not sentences or (spans is not None and (x.shape[0], x.shape[2]) != (1, spans.total)):
         raise ShapeError(f"adapt: x has shape {x.shape}; it must be (B, C, L), and with spans (1, C, their total)")
     channels = x.shape[1]
@@ -112,13 +112,13 @@ def adapt(
 
 def _placed(*weights: GPUArray | None) -> tuple[list[GPUArray | None], list[int], int]:
     """The storage of each, the element of it where its first row begins, and elements from row to row, of all alike."""
-    given = [array for array in weights if array is not None]
-    if len({array.ndim for array in given}) > 1:
+    operands = [array for array in weights if array is not None]
+    if len({array.ndim for array in operands}) > 1:
         raise ShapeError("adapt: scale and shift must both be of each sentence, or both of all")
-    steps = {array.strides[0] // array.itemsize if array.ndim == 2 else 0 for array in given}
-    if len(steps) > 1 or any(array.strides[-1] != array.itemsize for array in given):
+    steps = {array.strides[0] // array.itemsize if array.ndim == 2 else 0 for array in operands}
+    if len(steps) > 1 or any(array.strides[-1] != array.itemsize for array in operands):
         dense = [None if array is None else copying.contiguous(array) for array in weights]
-        return dense, [0] * len(dense), given[0].shape[1] if given[0].ndim == 2 else 0
+        return dense, [0] * len(dense), operands[0].shape[1] if operands[0].ndim == 2 else 0
     places = [(None, 0) if array is None else span(array) for array in weights]
     return [storage for storage, _ in places], [start for _, start in places], steps.pop() if steps else 0
 
@@ -145,12 +145,14 @@ def _on_host(
     weights = [None if array is None else host.memory(array) for array in (scale, shift, act.alpha)]
     for number in range(x.shape[0] if pairs is None else len(pairs)):
         item, (start, length) = (number, (0, x.shape[2])) if pairs is None else (0, pairs[number])
-        rows, made = values[item, :, start : start + length], target[item, :, start : start + length]
-        own = [None if one is None else (one if one.ndim == 1 else one[number])[:, None] for one in weights]
+        rows, output = values[item, :, start : start + length], target[item, :, start : start + length]
+        vectors = [
+            None if vector is None else (vector if vector.ndim == 1 else vector[number])[:, None] for vector in weights
+        ]
 
-        def some(first: int, end: int, rows: Any = rows, made: Any = made, own: Any = own) -> None:
-            few = [None if one is None else one[first:end] for one in own]
-            _adapted(rows[first:end], few, eps, plus_one, act.slope, made[first:end])
+        def some(first: int, end: int, rows: Any = rows, output: Any = output, vectors: Any = vectors) -> None:
+            sliced = [None if vector is None else vector[first:end] for vector in vectors]
+            _adapted(rows[first:end], sliced, eps, plus_one, act.slope, output[first:end])
 
         in_parts(rows.shape[0], max(1, _CACHED // max(1, length)), some)
     if not direct:
@@ -163,23 +165,23 @@ def _adapted(x: Any, weights: list[Any], eps: float, plus_one: bool, slope: floa
 
     scale, shift, alpha = weights
     with np.errstate(all="ignore"):
-        own = x - x.mean(axis=1, keepdims=True)
-        other = np.square(own)
+        centered = x - x.mean(axis=1, keepdims=True)
+        other = np.square(centered)
         deviation = np.sqrt(other.mean(axis=1, keepdims=True) + np.float32(eps))
-        own /= deviation
+        centered /= deviation
         if scale is not None:
-            own *= scale + np.float32(plus_one)
+            centered *= scale + np.float32(plus_one)
         if shift is not None:
-            own += shift
+            centered += shift
         if slope is not None:
-            np.maximum(own, np.multiply(own, np.float32(slope), out=other), out=own)
+            np.maximum(centered, np.multiply(centered, np.float32(slope), out=other), out=centered)
         if alpha is not None:
-            np.multiply(own, alpha, out=other)
+            np.multiply(centered, alpha, out=other)
             np.sin(other, out=other)
             np.square(other, out=other)
             other /= alpha
-            own += other
-        out[...] = own
+            centered += other
+        out[...] = centered
 
 
 @SOURCE.lists

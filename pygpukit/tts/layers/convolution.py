@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 
-_MOST_WEIGHTS = 1 << 17  # of a tap: what is made of them is kept, and is twice as large
+_MAX_WEIGHTS = 1 << 17  # of a tap: what is made of them is kept, and is twice as large
 
 
 def tensor_cores() -> bool:
-    """Whether there are tensor cores to use, and float32 may be rounded for them."""
+    """True if there are tensor cores to use, and float32 may be rounded for them."""
     return not is_sim() and precision.allowed(True) and not missing()
 
 
@@ -48,7 +48,7 @@ class Conv1d:
         self.weight, self.bias = _held(weight, bias, self.core)
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.out_channels, self.in_channels, self.kernel_size = weight.shape
-        small = self.out_channels * self.in_channels <= _MOST_WEIGHTS and 3 <= self.kernel_size <= MOST_TAPS
+        small = self.out_channels * self.in_channels <= _MAX_WEIGHTS and 3 <= self.kernel_size <= MOST_TAPS
         self._fewer = core is not None and small and stride == 1  # on the host
 
     @property
@@ -56,7 +56,7 @@ class Conv1d:
         """The type of its input."""
         return self.core or float32
 
-    def given(self, x: GPUArray) -> GPUArray:
+    def as_input(self, x: GPUArray) -> GPUArray:
         """x as this takes it; a copy where it is not so."""
         if self.core is None or (x.dtype == self.core and x.strides[1] == x.itemsize):
             return x
@@ -85,8 +85,8 @@ class Conv1d:
 
         def work() -> None:
             bias = None if self.bias is None else host.memory(self.bias)
-            for given, made in zip(host.memory(x), host.memory(out), strict=True):
-                self._ready(given, bias, self.padding, self.dilation, made)
+            for source, target in zip(host.memory(x), host.memory(out), strict=True):
+                self._ready(source, bias, self.padding, self.dilation, target)
 
         native.host_launch("conv1d", work, [x, self.weight, out, *(() if self.bias is None else (self.bias,))])
         return out

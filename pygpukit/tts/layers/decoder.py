@@ -31,7 +31,7 @@ class FrameDecoder:
         B is 1 and there are several; a style each."""
         spans, doubled = (None, None) if layout is None else (layout.at(1), layout.at(2))
         curves = [self._pitch(silenced(pitch, doubled)), self._energy(silenced(energy, doubled))]
-        text = self._again.given(text)
+        text = self._again.as_input(text)
         x = self._encode(_together([text, *curves]), style, spans)
         seen = [self._again(text), *curves]
         for block in self._blocks:

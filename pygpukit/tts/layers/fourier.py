@@ -32,8 +32,8 @@ class ShortFourier:
 
         self.n_fft, self.hop, self.bins = n_fft, hop, n_fft // 2 + 1
         window = np.sin(np.pi * np.arange(n_fft) / n_fft) ** 2
-        turns = np.arange(self.bins)[:, None] * np.arange(n_fft) % n_fft / n_fft
-        real, imaginary = np.cos(2 * np.pi * turns), -np.sin(2 * np.pi * turns)
+        phases = np.arange(self.bins)[:, None] * np.arange(n_fft) % n_fft / n_fft
+        real, imaginary = np.cos(2 * np.pi * phases), -np.sin(2 * np.pi * phases)
         imaginary[[0, -1]] = 0  # exactly: the angle of a real number is 0 or pi
         weight = np.where(np.isin(np.arange(self.bins), (0, n_fft // 2)), 1.0, 2.0)[:, None] / n_fft
         forward = np.concatenate([real, imaginary]) * window
@@ -51,7 +51,9 @@ class ShortFourier:
             out = native.empty((1, 2 * self.bins, frames.total), float32)
             copying.fill(out, 0)
             for (start, size), (first, count) in zip(signals.pairs, frames.pairs, strict=True):
-                copying.copy_to(self._one_forward(signal[None, start : start + size]), out[..., first : first + count])
+                copying.copy_to(
+                    self._forward_single(signal[None, start : start + size]), out[..., first : first + count]
+                )
             return out
         out = native.empty((1, frames.total, 2 * self.bins), float32)
         if not frames.gapless:
@@ -72,7 +74,7 @@ class ShortFourier:
             for (first, count), (start, size) in zip(frames.pairs, signals.pairs, strict=True):
                 part = spectrum[..., first : first + count]
                 magnitude, angle = ops.exp(part[:, : self.bins]), ops.sin(part[:, self.bins :])
-                copying.copy_to(self._one_inverse(magnitude, angle)[0], out[start : start + size])
+                copying.copy_to(self._inverse_single(magnitude, angle)[0], out[start : start + size])
             return out
         if not (style_last.has(spectrum) or spectrum.is_contiguous()):
             spectrum = copying.contiguous(spectrum)
@@ -90,7 +92,7 @@ class ShortFourier:
         channel, place = (step // spectrum.itemsize for step in spectrum.strides[1:])
         return _FOURIER.pack(bins=self.bins, size=self.n_fft, hop=self.hop, place_step=place, channel_step=channel)
 
-    def _one_forward(self, signal: GPUArray) -> GPUArray:
+    def _forward_single(self, signal: GPUArray) -> GPUArray:
         """Of one sentence (1, N)."""
         half = self.n_fft // 2
         padded = ops.pad(signal, ((0, 0), (half, half)), "reflect")
@@ -99,13 +101,13 @@ class ShortFourier:
         magnitude = ops.sqrt(ops.add(ops.square(real), ops.square(imaginary)))
         return ops.concatenate([magnitude, ops.atan2(imaginary, real)], axis=1).astype("float32")
 
-    def _one_inverse(self, magnitude: GPUArray, angle: GPUArray) -> GPUArray:
+    def _inverse_single(self, magnitude: GPUArray, angle: GPUArray) -> GPUArray:
         """Of one sentence, (1, N)."""
         both = ops.concatenate([ops.mul(magnitude, ops.cos(angle)), ops.mul(magnitude, ops.sin(angle))], axis=1)
         half = self.n_fft // 2
         signal = ops.conv_transpose1d(both, self._inverse, stride=self.hop, padding=half)
-        ones = factory.ones((1, 1, magnitude.shape[2]), "float32")
-        weight = ops.conv_transpose1d(ones, self._square, stride=self.hop, padding=half)
+        unit = factory.ones((1, 1, magnitude.shape[2]), "float32")
+        weight = ops.conv_transpose1d(unit, self._square, stride=self.hop, padding=half)
         return ops.div(signal, weight)[:, 0]
 
 

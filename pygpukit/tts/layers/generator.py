@@ -77,7 +77,7 @@ class Generator:
         """
         last = len(self._stages) - 1
         spans = None if layout is None else layout.at(2)
-        source, parts = self._post.given(source), [self._post.given(x)]
+        source, parts = self._post.as_input(source), [self._post.as_input(x)]
         for i, (up, convolve, pass_on, blocks) in enumerate(self._stages):
             x = up(merge(parts, 1 / len(blocks) if i else 1.0, 0.1, spans))
             x = _begun(x, layout, self._rates[i]) if i == last else x

@@ -1,4 +1,4 @@
-"""How sentences of a batch lie one after the other along time, at every rate of the network."""
+"""The layout of a batch along time: its sentences one after the other, at every rate of the network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Layout:
             self.starts.append(self.total)
             self.total += length + _GAP
         self.total -= _GAP
-        self._found: dict[tuple[int, int], Spans] = {}
+        self._spans: dict[tuple[int, int], Spans] = {}
 
     def at(self, rate: int, more: int = 0) -> Spans | None:
         """Where the sentences are with `rate` places a frame, and `more` at the end of each; None for a single one."""
@@ -33,11 +33,11 @@ class Layout:
 
     def spans(self, rate: int, more: int = 0) -> Spans:
         """at(), of a single one, too."""
-        if (rate, more) not in self._found:
+        if (rate, more) not in self._spans:
             lengths = self.lengths
             pairs = [(start * rate, length * rate + more) for start, length in zip(self.starts, lengths, strict=True)]
-            self._found[rate, more] = Spans(pairs, self.total * rate + more)
-        return self._found[rate, more]
+            self._spans[rate, more] = Spans(pairs, self.total * rate + more)
+        return self._spans[rate, more]
 
     def apart(self, rate: int) -> Spans:
         """spans() without the gaps."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "merge.cu", options=kernels.SAME_BITS)
 _MERGE = SOURCE.structure("Merge")
-_MOST, _BLOCK = 6, 256
+_MAX_INPUTS, _BLOCK = 6, 256
 
 
 def merge(
@@ -43,8 +43,10 @@ def merge(
         if array.ndim != 3 or array.shape != first.shape:
             raise ShapeError(f"merge: arrays of shapes {first.shape} and {array.shape}; they must be one (B, C, L)")
     check_devices("merge", *arrays)
-    if len(arrays) > _MOST or (spans is not None and spans.total != first.shape[2]):
-        raise ShapeError(f"merge: {len(arrays)} arrays of shape {first.shape}; at most {_MOST}, as long as the spans")
+    if len(arrays) > _MAX_INPUTS or (spans is not None and spans.total != first.shape[2]):
+        raise ShapeError(
+            f"merge: {len(arrays)} arrays of shape {first.shape}; at most {_MAX_INPUTS}, as long as the spans"
+        )
     last = style_last.has(first)
     out = style_last.like(first, dtype) if last else native.empty(first.shape, dtype)
     if not out.size:
@@ -68,12 +70,12 @@ def merge(
         factor=factor,
         slope=slope,
     )
-    given = [arrays[min(k, len(arrays) - 1)] for k in range(_MOST)]
+    inputs = [arrays[min(k, len(arrays) - 1)] for k in range(_MAX_INPUTS)]
     kernels.launch(
         SOURCE.of(f"pk::merge<{CTYPES[dtype.name]}, {n}>"),
         (-(-packs // _BLOCK), 1, 1),
         (_BLOCK, 1, 1),
-        *(*given, *(given[:1] if inside is None else (inside,)), span(out)[0]),
+        *(*inputs, *(inputs[:1] if inside is None else (inside,)), span(out)[0]),
         packed,
     )
     return out

@@ -50,11 +50,11 @@ class ProsodyPredictor:
         layout: of the sentences, if B is 1 and there are several; a style each."""
         spans, doubled = (None, None) if layout is None else (layout.at(1), layout.at(2))
         shared = self._shared(frames, spans=spans)[0].transpose(0, 2, 1)
-        found = []
+        curves = []
         for blocks, project in self._curves:
             x, now = shared, spans
             for block in blocks:
                 x = block(x, style, now, doubled)
                 now = now if block.pool is None else doubled
-            found.append(project(x))
-        return found[0], found[1]
+            curves.append(project(x))
+        return curves[0], curves[1]

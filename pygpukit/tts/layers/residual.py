@@ -48,10 +48,10 @@ class AdaINResBlock:
             inner = self.norm1(x, style, act=_LEAKY, spans=spans, dtype=self.conv1.takes)
         else:
             spans, inner = doubled, self.norm1(x, style, act=_LEAKY, spans=spans)
-            inner = self.conv1.given(silenced(self.pool(copying.contiguous(inner)), spans))
+            inner = self.conv1.as_input(silenced(self.pool(copying.contiguous(inner)), spans))
             x = _doubled(x)
         inner = self.conv2(self.norm2(self.conv1(inner), style, act=_LEAKY, spans=spans, dtype=self.conv2.takes))
-        x = x if self.conv1x1 is None else self.conv1x1(self.conv1x1.given(x))
+        x = x if self.conv1x1 is None else self.conv1x1(self.conv1x1.as_input(x))
         return merge([inner, x], 1 / sqrt(2))
 
 

@@ -48,9 +48,9 @@ class HarmonicSource:
             for (start, frames), seed in zip(spans.pairs, seeds, strict=True):
                 part = pitch[start : start + frames]
                 noise = None if seed is None else self._noise(seed, frames)
-                own = out[start * self._hop : (start + frames) * self._hop]
-                arrays = [part, self._weight, self._bias, own, *(() if noise is None else (noise,))]
-                work = lambda part=part, noise=noise, own=own: self._on_host(part, noise, own)  # noqa: E731
+                target = out[start * self._hop : (start + frames) * self._hop]
+                arrays = [part, self._weight, self._bias, target, *(() if noise is None else (noise,))]
+                work = lambda part=part, noise=noise, target=target: self._on_host(part, noise, target)  # noqa: E731
                 native.host_launch("harmonic_source", work, arrays)
             return out
         import numpy as np
@@ -65,15 +65,15 @@ class HarmonicSource:
             unvoiced_noise=_AMPLITUDE / 3,
             threshold=_THRESHOLD_HZ,
         )
-        given = factory.from_numpy(np.array([(seed or 0, seed is not None) for seed in seeds], np.uint64))
-        turns = native.empty((spans.total, count), float64)
+        seed_array = factory.from_numpy(np.array([(seed or 0, seed is not None) for seed in seeds], np.uint64))
+        phases = native.empty((spans.total, count), float64)
         pitch, places = copying.contiguous(pitch), spans.device
-        kernels.launch(SOURCE.of("pk::source_turns"), (len(spans), 1, 1), (32, 1, 1), *(pitch, places, turns, packed))
+        kernels.launch(SOURCE.of("pk::source_turns"), (len(spans), 1, 1), (32, 1, 1), *(pitch, places, phases, packed))
         kernels.launch(
             SOURCE.of("pk::harmonic_source"),
             (-(-spans.longest * self._hop // _BLOCK), len(spans), 1),
             (_BLOCK, 1, 1),
-            *(pitch, turns, places, given, self._weight, self._bias, out, packed),
+            *(pitch, phases, places, seed_array, self._weight, self._bias, out, packed),
         )
         return out
 
@@ -83,16 +83,16 @@ class HarmonicSource:
     def _on_host(self, pitch: GPUArray, noise: GPUArray | None, out: GPUArray) -> None:
         import numpy as np
 
-        weight, given = host.memory(self._weight).astype(np.float64), host.memory(pitch)
+        weight, pitch_values = host.memory(self._weight).astype(np.float64), host.memory(pitch)
         frames = pitch.shape[0]
-        steps = given.astype(np.float64)[:, None] * np.arange(1, weight.size + 1) / self._rate
-        turns = np.cumsum(steps - np.floor(steps), axis=0) * self._hop
-        voiced = np.repeat(given > _THRESHOLD_HZ, self._hop)[:, None]
+        steps = pitch_values.astype(np.float64)[:, None] * np.arange(1, weight.size + 1) / self._rate
+        phases = np.cumsum(steps - np.floor(steps), axis=0) * self._hop
+        voiced = np.repeat(pitch_values > _THRESHOLD_HZ, self._hop)[:, None]
         place = np.clip((np.arange(out.shape[0]) + 0.5) / self._hop - 0.5, 0, frames - 1)
         frame = place.astype(np.int64)
-        first = turns[frame]
-        turn = first + (turns[np.minimum(frame + 1, frames - 1)] - first) * (place - frame)[:, None]
-        value: np.ndarray = np.where(voiced, _AMPLITUDE * np.sin(2 * np.pi * (turn - np.floor(turn))), 0.0)
+        first = phases[frame]
+        phase = first + (phases[np.minimum(frame + 1, frames - 1)] - first) * (place - frame)[:, None]
+        value: np.ndarray = np.where(voiced, _AMPLITUDE * np.sin(2 * np.pi * (phase - np.floor(phase))), 0.0)
         if noise is not None:
             value += np.where(voiced, _VOICED_NOISE, _AMPLITUDE / 3) * host.memory(noise)
         host.memory(out)[...] = np.tanh(value @ weight + host.memory(self._bias))

@@ -1,4 +1,4 @@
-"""What adapt() does where channels are dense, as tensor cores read them: three launches, the first of which adds."""
+"""adapt() where channels are dense, as tensor cores read them: three launches, the first of which adds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = (float32, float16)
 
 
 def has(x: GPUArray) -> bool:
-    """Whether x (1, C, L) lies as these kernels read it."""
+    """True if x (1, C, L) lies as these kernels read it."""
     channels, length = x.shape[1:]
     dense = x.strides[1] == x.itemsize and (length == 1 or x.strides[2] == channels * x.itemsize)
     return x.shape[0] == 1 and channels > 1 and dense
@@ -85,5 +85,5 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     names = ["pk::style_table"]
     for n, kind in product((4, 1), _TYPES):
         names.append(f"pk::style_moments<{CTYPES[kind.name]}, {n}>")
-        names += [f"pk::style_apply<{CTYPES[kind.name]}, {CTYPES[made.name]}, {n}>" for made in _TYPES]
+        names += [f"pk::style_apply<{CTYPES[kind.name]}, {CTYPES[result_type.name]}, {n}>" for result_type in _TYPES]
     yield tuple(names)

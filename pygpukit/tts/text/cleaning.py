@@ -1,4 +1,4 @@
-"""What nobody can speak taken out of a text."""
+"""Removal of what cannot be spoken from a text."""
 
 from __future__ import annotations
 

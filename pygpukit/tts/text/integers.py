@@ -61,10 +61,10 @@ def ordinal(number: int, british: bool = False) -> str:
     words = cardinal(number, british)
     last = re.split(r"[ -]", words)[-1]
     if last in _ORDINALS:
-        found = _ORDINALS[last]
+        special = _ORDINALS[last]
     else:
-        found = last[:-1] + "ieth" if last.endswith("y") else last + "th"
-    return words[: len(words) - len(last)] + found
+        special = last[:-1] + "ieth" if last.endswith("y") else last + "th"
+    return words[: len(words) - len(last)] + special
 
 
 def digits(text: str) -> str:

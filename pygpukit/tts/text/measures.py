@@ -115,9 +115,9 @@ _PLAIN = {
 _SAME = ("hertz", "flops")
 
 
-def _many(one: str) -> str:
+def _many(singular: str) -> str:
     """The plural: "bits per second" of "bit per second"."""
-    head, per, rest = one.partition(" per ")
+    head, per, rest = singular.partition(" per ")
     return (head if head.endswith(_SAME) else head + "s") + per + rest
 
 
@@ -192,8 +192,8 @@ def _measure(match: re.Match[str], british: bool) -> str:
         return match[0]  # "4K", "5B"
     if unit == "s" and not gap and not per and _several(match):
         return match[0]
-    one, many = _UNITS[unit]
-    name = one if count == "1" or gap == "-" else many
+    singular, plural = _UNITS[unit]
+    name = singular if count == "1" or gap == "-" else plural
     if power and (per is None or unit not in ("s", "h")):
         name = _SQUARED[power] + name
     if per:

@@ -87,14 +87,14 @@ def _scale(scale: str) -> str:
 
 
 def _amount(sign: str, digits: str, scale: str | None, british: bool) -> str:
-    one, many, part, parts = _NAMES[_CODES.get(sign, sign)]
+    singular, plural, part, parts = _NAMES[_CODES.get(sign, sign)]
     if scale:
-        return f"{number(digits, british)} {_scale(scale)} {many}"
+        return f"{number(digits, british)} {_scale(scale)} {plural}"
     major, _, minor = digits.partition(".")
     if len(minor) > 2 or (minor and not part):
-        return f"{number(digits, british)} {many}"
+        return f"{number(digits, british)} {plural}"
     units = whole(major, british) if major else "zero"
-    said = f"{units} {one if units == 'one' else many}"
+    said = f"{units} {singular if units == 'one' else plural}"
     hundredths = int(minor.ljust(2, "0")) if minor else 0
     if not hundredths:
         return said

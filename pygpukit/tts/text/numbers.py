@@ -81,23 +81,23 @@ def unfolded(text: str) -> str:
     text = _SHORT_YEAR.sub(lambda m: f"oh {m[1][1]}" if m[1][0] == "0" else m[1], text)
     if text.isascii():
         return text
-    found: list[str] = []
+    parts: list[str] = []
     for character in text:
         kind = unicodedata.category(character)
         if kind == "Nd":
-            found.append(str(unicodedata.decimal(character)))
+            parts.append(str(unicodedata.decimal(character)))
         elif kind in ("No", "Nl"):
             plain = unicodedata.normalize("NFKD", character)
             if "\u2044" in plain:
-                found.append((" " if found and found[-1].isdigit() else "") + plain.replace("\u2044", "/"))
+                parts.append((" " if parts and parts[-1].isdigit() else "") + plain.replace("\u2044", "/"))
             elif plain.isdigit() and unicodedata.decomposition(character).startswith("<super>"):
-                found.append(plain if found and found[-1].startswith("^") else "^" + plain)
+                parts.append(plain if parts and parts[-1].startswith("^") else "^" + plain)
             else:
                 value = unicodedata.numeric(character)
-                found.append(f" {int(value) if value == int(value) else value} ")
+                parts.append(f" {int(value) if value == int(value) else value} ")
         else:
-            found.append(character)
-    return "".join(found)
+            parts.append(character)
+    return "".join(parts)
 
 
 def scientific(text: str, british: bool = False) -> str:
@@ -146,9 +146,9 @@ def _fraction(top: str, bottom: str, british: bool) -> str:
     above, below = int(top), int(bottom)
     if below == 1 or not above or (above > below and below > 20):
         return f"{whole(top, british)} over {whole(bottom, british)}"
-    one, many = {2: ("half", "halves"), 4: ("quarter", "quarters")}.get(below, ("", ""))
-    one = one or ordinal(below, british)
-    return f"{cardinal(above, british)} {one if above == 1 else many or one + 's'}"
+    singular, plural = {2: ("half", "halves"), 4: ("quarter", "quarters")}.get(below, ("", ""))
+    singular = singular or ordinal(below, british)
+    return f"{cardinal(above, british)} {singular if above == 1 else plural or singular + 's'}"
 
 
 def _scientific(match: re.Match[str], british: bool) -> str:

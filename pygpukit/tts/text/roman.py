@@ -54,7 +54,7 @@ def roman(text: str) -> str:
 
 
 def value(numeral: str) -> int:
-    """What a numeral stands for."""
+    """The value of a numeral."""
     total = 0
     for place, letter in enumerate(numeral):
         following = _VALUES.get(numeral[place + 1 : place + 2], 0)

@@ -40,16 +40,16 @@ def split_sentences(text: str) -> list[str]:
 
 def cut(text: str) -> list[str]:
     """The text as it is, in sentences: one after the other they are the text."""
-    found, start = [], 0
+    sentences, start = [], 0
     for match in _END.finditer(text):
         if match.group() != "." or not _inside(text, start, match.start()):
-            found.append(text[start : match.end()])
+            sentences.append(text[start : match.end()])
             start = match.end()
-    return [*found, text[start:]]
+    return [*sentences, text[start:]]
 
 
 def _inside(text: str, start: int, stop: int) -> bool:
-    """Whether the full stop of a sentence that began at start does not end it."""
+    """True if the full stop of a sentence that began at start does not end it."""
     begin = stop
     while begin > start and stop - begin < 40 and not text[begin - 1].isspace():
         begin -= 1

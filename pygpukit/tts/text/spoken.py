@@ -17,7 +17,7 @@ from pygpukit.tts.text.symbols import before_numbers, powers, symbols
 from pygpukit.tts.text.times import times
 
 # "[word](/phonemes/)" says how a word is spoken, for the libraries that make phonemes; "[word](address)" is a link.
-_GIVEN = re.compile(r"(\[[^\]\[]{1,200}\]\(/[^)]{1,400}/\))")
+_PRONUNCIATION = re.compile(r"(\[[^\]\[]{1,200}\]\(/[^)]{1,400}/\))")
 _LINK = re.compile(r"!?\[([^\]\[]{1,500})\]\([^)\s]{1,2000}\)")
 _FOLDED = str.maketrans(
     {
@@ -45,7 +45,7 @@ def spoken_text(text: str, lang: str = "a") -> str:
     month, "one hundred and five"). Never raises.
     """
     british = lang == "b"
-    parts = _GIVEN.split(normalize_text(text))
+    parts = _PRONUNCIATION.split(normalize_text(text))
     return _SPACES.sub(" ", "".join(p if n % 2 else _words(p, british) for n, p in enumerate(parts))).strip()
 
 

@@ -63,7 +63,7 @@ _OTHER = re.compile("[" + re.escape("".join(_WORDS)) + "]")
 
 
 def before_numbers(text: str) -> str:
-    """What stands for words or is only for the eye, where a number may follow."""
+    """Symbols as words, or removed, where a number may follow."""
     text = _TAG.sub(" ", text)
     text = _EMPHASIS.sub(lambda m: m[2], text)
     text = _LANGUAGES.sub(lambda m: m[1] + (" sharp" if m[2] == "#" else " plus plus"), text)
