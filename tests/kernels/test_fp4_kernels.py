@@ -35,7 +35,7 @@ def test_a_rows_bits_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bits(gp.matmul_fp4(a[-rows:], weight, out_dtype="float32")) == bits(whole[-rows:]), rows
     assert ops.matmul_fp4_plan(a, weight).backend == "few"
     assert ops.matmul_fp4_plan(gp.zeros((385, 1100), "bfloat16"), weight, invariant=False).backend == "decoded"
-    monkeypatch.setattr(fp4_gemv, "MOST_ROWS", 3)
+    monkeypatch.setattr(fp4_gemv, "MAX_ROWS", 3)
     assert ops.matmul_fp4_plan(a, weight).backend == "decoded"
 
 

@@ -20,7 +20,7 @@ from pygpukit.ops.matmul.epilogue.epilogue import After
 from pygpukit.ops.matmul.epilogue.quantise import Conversion
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster
-from pygpukit.ops.matmul.tile.tiling import of_pairs
+from pygpukit.ops.matmul.tile.tiling import cluster_tiles
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +82,7 @@ TILINGS = [(256, "bfloat16", False), (256, "float16", True), (192, "float16", Fa
 @pytest.fixture
 def tiles(columns: int, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """One pair of blocks makes all tiles, of so many columns."""
-    (one,) = (one for one in of_pairs("half") if one.columns == columns)
+    (one,) = (one for one in cluster_tiles("half") if one.columns == columns)
     facts(sm_count=2)
     monkeypatch.setattr(cluster, "_fastest", lambda *_: one)
 

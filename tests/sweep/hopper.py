@@ -16,7 +16,7 @@ from pygpukit.ops.matmul.epilogue.epilogue import After
 from pygpukit.ops.matmul.epilogue.quantise import Conversion
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile.fp8 import Scale
-from pygpukit.ops.matmul.tile.tiling import of_pairs
+from pygpukit.ops.matmul.tile.tiling import cluster_tiles
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -32,7 +32,7 @@ def _arguments(expression: str) -> list[str]:
 @contextmanager
 def one_cluster(kind: str, columns: int) -> Iterator[None]:
     """One pair of blocks makes all tiles, of so many columns, one after the other."""
-    (one,) = (one for one in of_pairs(kind) if one.columns == columns)
+    (one,) = (one for one in cluster_tiles(kind) if one.columns == columns)
     with having(sm_count=2), pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "_fastest", lambda *_: one)
         yield

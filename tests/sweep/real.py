@@ -12,7 +12,7 @@ import pygpukit as gp
 from pygpukit.ops.elementwise import pointwise
 from pygpukit.ops.matmul.cuda_cores import real
 from sweep.engine import Call, Family, numbers
-from sweep.odd import beside
+from sweep.unaligned import beside
 
 Values = np.ndarray[Any, Any]
 

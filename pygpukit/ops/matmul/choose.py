@@ -33,13 +33,13 @@ __all__ = ["MatmulPlan"]
 
 
 class Kernel(Protocol):
-    """What makes products, as a module. Those of tensor cores have also BACKEND, time_us(p), tiling(p), reason(p)."""
+    """A kernel of products, as a module. Those of tensor cores have also BACKEND, time_us(p), tiling(p), reason(p)."""
 
     def refusal(self, p: Problem) -> str:
         """Why it does not make a product, "" where it takes it."""
 
     def finishes(self, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
-        """Whether run() applies the epilogue in its launch."""
+        """True if run() applies the epilogue in its launch."""
 
     def run(self, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
         """out = after(a @ b). after: where finishes() says so."""
@@ -64,7 +64,7 @@ _CALLED = {
 
 @dataclass(frozen=True)
 class MatmulPlan:
-    """How a product is computed.
+    """The plan of a product.
 
     backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "mma" (tensor cores, where
     there are no tile kernels), "plain" (CUDA cores; for float64 on SM 9.0 tensor cores), "numpy" (the simulated
@@ -150,8 +150,8 @@ def _on_cuda_cores(p: Problem, reason: str, backend: str = "plain") -> MatmulPla
 
 @cache
 def _of_environment() -> str | None:
-    """What PYGPUKIT_MATMUL names, None for nothing. Read once. Raises ValueError for another name."""
-    found = os.environ.get(_VARIABLE) or None
-    if found not in (None, cluster.BACKEND):
-        raise ValueError(f"{_VARIABLE}={found}; it is {cluster.BACKEND}, or unset for the plan's choice")
-    return found
+    """The backend that PYGPUKIT_MATMUL names, None for none. Read once. Raises ValueError for another name."""
+    backend = os.environ.get(_VARIABLE) or None
+    if backend not in (None, cluster.BACKEND):
+        raise ValueError(f"{_VARIABLE}={backend}; it is {cluster.BACKEND}, or unset for the plan's choice")
+    return backend

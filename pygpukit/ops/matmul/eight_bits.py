@@ -47,7 +47,7 @@ _BLOCK, _LARGEST = 128, 448.0  # numbers that share a scale; of float8_e4m3
 
 
 def fp8_sm90_available() -> bool:
-    """Whether matmul_fp8_sm90() runs: on devices of SM 9.0, and on the simulated one, which has no others."""
+    """True if matmul_fp8_sm90() runs: on devices of SM 9.0, and on the simulated one, which has no others."""
     return device.current().capability == common.SM and (is_sim() or not tensor_maps.refusal())
 
 
@@ -140,7 +140,7 @@ def fp8_get_sizes(K: int, N: int) -> tuple[int, int, int]:
 
 
 def fp8_fp8_get_scale_sizes(M: int, N: int, K: int) -> tuple[int, int]:
-    """How many scales matmul_fp8() takes of a (M, K), one for each 128 of a row, and of b (K, N), one for each block of
+    """Scales for matmul_fp8(): of a (M, K), one for each 128 of a row, and of b (K, N), one for each block of
     128 by 128."""
     depth = -(-_extent(K, "K") // _BLOCK)
     return _extent(M, "M") * depth, depth * -(-_extent(N, "N") // _BLOCK)
@@ -175,16 +175,16 @@ def _widened(weight: GPUArray, scale: GPUArray) -> GPUArray:
     return wide.reshape(experts, down * _BLOCK, across * _BLOCK)[:, :n, :k]
 
 
-def _weight(what: str, given: GPUArray) -> GPUArray:
+def _weight(what: str, operand: GPUArray) -> GPUArray:
     """Of float8_e4m3, whose bits it may be."""
-    weight = check_array(given, f"{what}: the weight")
+    weight = check_array(operand, f"{what}: the weight")
     if weight.dtype not in (float8_e4m3, uint8):
         raise DTypeError(f"{what}: the weight is {weight.dtype}; it is float8_e4m3, or its bits as uint8")
     return weight.view(float8_e4m3) if weight.dtype == uint8 else weight
 
 
 def _extent(value: int, name: str) -> int:
-    found = whole(value, name, "a whole number from 0 on")
-    if found < 0:
-        raise ShapeError(f"{name}={found}; give a whole number from 0 on")
-    return found
+    extent = whole(value, name, "a whole number from 0 on")
+    if extent < 0:
+        raise ShapeError(f"{name}={extent}; give a whole number from 0 on")
+    return extent

@@ -112,8 +112,8 @@ def gemv_fp8_bf16(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArr
     if out is not None:
         check_array(out, "gemv_fp8_bf16: out")
         into = native.view(out, (1, *out.shape), (0, *out.strides), out.offset)
-    found = gemv_fp8_bf16_batched(a.reshape(1, -1), b_nk, b_scale, out=into).reshape(-1)
-    return found if out is None else out
+    product = gemv_fp8_bf16_batched(a.reshape(1, -1), b_nk, b_scale, out=into).reshape(-1)
+    return product if out is None else out
 
 
 def gemv_fp8_bf16_batched(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
@@ -143,8 +143,8 @@ def _checked(what: str, a: GPUArray, b: GPUArray, scale_a: Any, scale_b: Any) ->
 def _planned(what: str, a: GPUArray, b: GPUArray, left: Scale, right: Scale, named: str | None = None) -> MatmulPlan:
     """From types, the kind of scales, extents, the device, and what is asked for."""
     fp8 = Problem.of("fp8", a, b, float32, scales=tile_fp8.unscalable(a, b, left, right))
-    if found := by_name(what, named, fp8):
-        return found
+    if kernel := by_name(what, named, fp8):
+        return kernel
     if a.dtype == b.dtype:
         return choose(fp8)
     return choose(Problem.of("decoded", a, b, float32, scales=fp8_weight.unscalable(a, b, left, right)))
@@ -152,38 +152,39 @@ def _planned(what: str, a: GPUArray, b: GPUArray, left: Scale, right: Scale, nam
 
 def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:
     asked = None if out_dtype is None else as_dtype(out_dtype)
-    given = None if out is None else check_array(out, f"{what}: out").dtype
-    if asked is not None and given is not None and asked != given:
-        raise DTypeError(f"{what}: out_dtype={asked} and out= of {given} contradict each other; give one of them")
-    dtype = asked or given or next((one.dtype for one in (a, b) if one.dtype in _WIDE), float32)
+    out_type = None if out is None else check_array(out, f"{what}: out").dtype
+    if asked is not None and out_type is not None and asked != out_type:
+        raise DTypeError(f"{what}: out_dtype={asked} and out= of {out_type} contradict each other; give one of them")
+    dtype = asked or out_type or next((one.dtype for one in (a, b) if one.dtype in _WIDE), float32)
     if dtype not in _WIDE:
         raise DTypeError(f"{what}: a result of {dtype}; it can be {', '.join(map(str, _WIDE))}")
     return dtype
 
 
-def _scale(what: str, given: Any, lines: int, k: int, of_columns: bool) -> Scale:
+def _scale(what: str, scale: Any, lines: int, k: int, of_columns: bool) -> Scale:
     """Scales as the kernel reads them. of_columns: the lines are the second axis."""
-    if given is None:
+    if scale is None:
         return Scale(None, 1, (0, 0))
-    if not is_array(given):
-        return Scale(None, 1, (0, 0), factor(given, what))
-    if given.dtype != float32:
-        raise DTypeError(f"{what} is {given.dtype}; scales are float32")
-    if any(step < 0 for step in given.strides):
-        given = copying.contiguous(given)
-    steps = [step // given.itemsize for step in given.strides]
+    if not is_array(scale):
+        return Scale(None, 1, (0, 0), factor(scale, what))
+    if scale.dtype != float32:
+        raise DTypeError(f"{what} is {scale.dtype}; scales are float32")
+    if any(step < 0 for step in scale.strides):
+        scale = copying.contiguous(scale)
+    steps = [step // scale.itemsize for step in scale.strides]
     blocks, groups = -(-k // _BLOCK), -(-lines // _BLOCK)
-    if given.size == 1 and given.ndim < 2:
-        return Scale(given, 1, (0, 0))
-    if given.shape == (lines,):
-        return Scale(given, 1, (steps[0], 0))
-    if given.ndim == 2:
-        (across, down), (step, depth) = (given.shape[::-1], steps[::-1]) if of_columns else (given.shape, steps)
+    if scale.size == 1 and scale.ndim < 2:
+        return Scale(scale, 1, (0, 0))
+    if scale.shape == (lines,):
+        return Scale(scale, 1, (steps[0], 0))
+    if scale.ndim == 2:
+        (across, down), (step, depth) = (scale.shape[::-1], steps[::-1]) if of_columns else (scale.shape, steps)
         if down == blocks and across in (lines, groups):
-            own = across == lines and not (of_columns and across == groups)  # one column is a block, as tiles take it
-            return Scale(given, 1 if own else _BLOCK, (step, depth))
+            # One column is a block, as tiles take it.
+            by_line = across == lines and not (of_columns and across == groups)
+            return Scale(scale, 1 if by_line else _BLOCK, (step, depth))
     shapes = [(blocks, lines), (blocks, groups)] if of_columns else [(lines, blocks), (groups, blocks)]
-    raise ShapeError(f"{what} has shape {given.shape}; it must be (), {(lines,)}, {shapes[0]} or {shapes[1]}")
+    raise ShapeError(f"{what} has shape {scale.shape}; it must be (), {(lines,)}, {shapes[0]} or {shapes[1]}")
 
 
 def _on_host(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType, DTypeLike
 
-_ONE, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
+_UNIT, _ZERO = 1.0, 0.0  # what says that nothing is scaled, without a look at it
 _MULTIPLY = dict.fromkeys(("float8_e4m3", "float8_e5m2"), "gp.matmul_fp8() multiplies it, with or without scales")
 _MULTIPLY["float4_e2m1"] = "gp.matmul_fp4() multiplies what gp.ops.quantize_nvfp4() and quantize_mxfp4() give"
 
@@ -38,7 +38,7 @@ def matmul(
     b: GPUArray,
     *,
     out: GPUArray | None = None,
-    alpha: float = _ONE,
+    alpha: float = _UNIT,
     beta: float = _ZERO,
     dtype: DTypeLike | None = None,
     tf32: bool | None = None,
@@ -77,7 +77,7 @@ def matmul(
     check_invariant("matmul", invariant)
     target = out if out is None else check_out(out, shape, written, "matmul")
     added = None if out_dtype is not None else out
-    after = None if alpha is _ONE and beta is _ZERO else _scaled(result, alpha, beta, added)
+    after = None if alpha is _UNIT and beta is _ZERO else _scaled(result, alpha, beta, added)
     if conversion is not None:
         after = replace(after or After(), conversion=conversion)
     if target is None or target.dtype != written or _touches(target, a) or _touches(target, b):
@@ -165,7 +165,7 @@ def _family(promoted: DataType, result: DataType, said: bool | None) -> str | No
 
 
 def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> After | None:
-    """What alpha and beta ask for, None for nothing. out: checked."""
+    """The epilogue of alpha and beta, None for none. out: checked."""
     numbers = _number("matmul: alpha", alpha, dtype), _number("matmul: beta", beta, dtype)
     if alpha == 1 and beta == 0:
         return None

@@ -31,15 +31,15 @@ def matmul_int8(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPU
         raise DTypeError(f"{what}: operands are {a.dtype} and {b.dtype}; both must be int8")
     check_devices(what, a, b)
     left, right, shape = stacked(a, b, what)
-    given = None if out is None else check_out(out, shape, int32, what)
-    target = given if given is not None and given.dtype == int32 else native.empty(shape, int32)
+    checked_out = None if out is None else check_out(out, shape, int32, what)
+    target = checked_out if checked_out is not None and checked_out.dtype == int32 else native.empty(shape, int32)
     if target.size:  # an int32 array shares no bytes with int8 operands unless it is a view of theirs
         aside = native.empty(shape, int32) if target.block in (a.block, b.block) else target
         full = with_matrix_axes(aside, a.ndim == 1, b.ndim == 1)
         choose(Problem.of("int8", left, right, int32)).run(left, right, full)
         if aside is not target:
             copying.copy_to(aside, target)
-    if given is None or given is target:
+    if checked_out is None or checked_out is target:
         return target
-    copying.copy_to(target, given)
-    return given
+    copying.copy_to(target, checked_out)
+    return checked_out

@@ -85,8 +85,8 @@ def _linear(
     residual: GPUArray | None,
     conversion: quantise.Conversion | None = None,
 ) -> GPUArray:
-    given = {"x": x, "w": w, "bias": bias, "residual": residual}
-    arrays = {name: check_array(one, f"{what}: {name}") for name, one in given.items() if one is not None}
+    operands = {"x": x, "w": w, "bias": bias, "residual": residual}
+    arrays = {name: check_array(one, f"{what}: {name}") for name, one in operands.items() if one is not None}
     dtype = x.dtype
     if dtype not in promotion.FLOATS or any(one.dtype != dtype for one in arrays.values()):
         kinds = ", ".join(f"{name} is {one.dtype}" for name, one in arrays.items())

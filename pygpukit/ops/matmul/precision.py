@@ -1,4 +1,4 @@
-"""Whether float32 products may be computed in tf32: 10 bits of mantissa instead of 23, on tensor cores."""
+"""Permission to compute float32 products in tf32: 10 bits of mantissa instead of 23, on tensor cores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNUSED = {
 
 
 def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) -> bool | None:
-    """What a call says: True, False, or None where it says nothing. use_tf32 is another name of tf32.
+    """The tf32 argument of a call: True, False, or None where it says nothing. use_tf32 is another name of tf32.
 
     Raises TypeError for other values, ValueError where the two differ, DTypeError where tf32 is allowed for another
     type than float32.
@@ -40,19 +40,19 @@ def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) 
 
 
 def allowed(said: bool | None) -> bool:
-    """Whether a float32 product may be computed in tf32. Raises as environment()."""
-    found = environment()
-    return found is not False and bool(found if said is None else said)
+    """True if a float32 product may be computed in tf32. Raises as environment()."""
+    setting = environment()
+    return setting is not False and bool(setting if said is None else said)
 
 
 def reason(said: bool | None) -> str:
     """Why a float32 product is true float32 or not, for a plan. Raises as environment()."""
-    found = environment()
+    setting = environment()
     if said is False:
         return "true float32, as tf32=False asks"
-    if found is False and said:
+    if setting is False and said:
         return f"true float32: tf32=True allows less, but {_FORBID} forbids it"
-    if said or found:
+    if said or setting:
         return f"{'tf32=True' if said else _ALLOW} allows tf32"
     return "true float32"
 
@@ -70,7 +70,7 @@ def environment() -> bool | None:
 
 
 def switched_on(name: str) -> bool:
-    """Whether a variable of the environment is 1. Raises ValueError for other values than 1, 0 and nothing."""
+    """True if a variable of the environment is 1. Raises ValueError for other values than 1, 0 and nothing."""
     value = os.environ.get(name) or "0"
     if value not in ("0", "1"):
         raise ValueError(f"{name}={value}; it is 1, or 0 or unset for no")

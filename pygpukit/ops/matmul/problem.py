@@ -25,7 +25,7 @@ _PADDING = 15  # elements that a row is filled up with, at most
 
 
 def family(operands: DataType, result: DataType, tf32: bool) -> str | None:
-    """What tensor cores multiply for operands of one type and a result of another: "half", "int8" or "tf32"; None where
+    """The tensor-core family of operands of one type and a result of another: "half", "int8" or "tf32"; None where
     CUDA cores do. tf32: allowed."""
     if operands == result and operands in (bfloat16, float16):
         return "half"
@@ -91,14 +91,14 @@ class Problem:
     @cached_property
     def a_transposed(self) -> bool:
         """a is read along m."""
-        found = self.folded.a.in_place()
-        return found is not None and found[0]
+        in_place = self.folded.a.in_place()
+        return in_place is not None and in_place[0]
 
     @cached_property
     def b_along_k(self) -> bool:
         """b is read along k, where it lies or from a copy."""
-        found = self.folded.b.in_place()
-        return found is None or found[0]
+        in_place = self.folded.b.in_place()
+        return in_place is None or in_place[0]
 
     @cached_property
     def uncounted(self) -> str:

@@ -28,8 +28,8 @@ def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
     b.shape[-1:].
     """
     if out is not None:
-        found = dot(a, b)
-        return elementwise.deliver(found, check_out(out, found.shape, found.dtype, "dot"))
+        product = dot(a, b)
+        return elementwise.deliver(product, check_out(out, product.shape, product.dtype, "dot"))
     a, b = _operands("dot", a, b)
     if _is_number(a) or _is_number(b):
         return elementwise.mul(a, b)
@@ -37,8 +37,8 @@ def dot(a: Any, b: Any, out: GPUArray | None = None) -> GPUArray:
         return matmul(a, b)
     _check("dot", a, b, b.shape[-2])
     rows = shape.moveaxis(b, -2, 0)
-    found = matmul(_matrix(a), rows.reshape(rows.shape[0], prod(rows.shape[1:])))
-    return found.reshape(a.shape[:-1] + rows.shape[1:])
+    product = matmul(_matrix(a), rows.reshape(rows.shape[0], prod(rows.shape[1:])))
+    return product.reshape(a.shape[:-1] + rows.shape[1:])
 
 
 def vdot(a: GPUArray, b: GPUArray) -> GPUArray:

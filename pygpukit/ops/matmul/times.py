@@ -28,9 +28,9 @@ def table() -> dict[str, Any]:
     listed = plans.read(_H100, FAMILY)
     if _is_none():
         return listed
-    own = plans.table(FAMILY)
+    measured = plans.table(FAMILY)
     steps, memory = _scales(device.current())
-    return {part: own.get(part) or _scaled(entries, steps, memory) for part, entries in listed.items()}
+    return {part: measured.get(part) or _scaled(entries, steps, memory) for part, entries in listed.items()}
 
 
 @by_device
@@ -38,8 +38,8 @@ def source() -> str:
     """Where the times are from, for a plan's reason."""
     if _is_none() or device.current().capability // 10 == 9:
         return _H100_NAME
-    own = "tiles" in plans.table(FAMILY)
-    return "the device's table" if own else f"{_H100_NAME}, scaled by the device's facts"
+    is_measured = "tiles" in plans.table(FAMILY)
+    return "the device's table" if is_measured else f"{_H100_NAME}, scaled by the device's facts"
 
 
 def _is_none() -> bool:
@@ -48,7 +48,7 @@ def _is_none() -> bool:
 
 
 def _scales(facts: device.Facts) -> tuple[float, float]:
-    """How much longer a step, and a byte, takes than on an H100. 1 on SM 9.0, where the times were compared."""
+    """Factors by which a step, and a byte, take longer than on an H100: 1 on SM 9.0, where times were compared."""
     if facts.capability == 90:
         return 1.0, 1.0
     rate = _RATES.get(facts.capability, _RATES[89])

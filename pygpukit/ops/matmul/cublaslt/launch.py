@@ -47,7 +47,7 @@ def refusal(p: Problem, backend: str) -> str:
 
 
 def reason(p: Problem) -> str:
-    """What is computed."""
+    """The computation in words."""
     rounded = " rounded to tf32" if p.family == "tf32" else ""
     return f"{p.dtype}{rounded} by cuBLASLt, where a row's bits may depend on the other rows"
 
@@ -112,7 +112,7 @@ def call_of(
 
 
 def _form(matrices: GPUArray) -> Form | None:
-    """How the library reads the operand where it lies, None where it cannot."""
+    """The form in which the library reads the operand in place, None where it cannot."""
     return _form_of(matrices.shape, matrices.strides, matrices.itemsize, raw.widest(raw.address(matrices)))
 
 
@@ -122,10 +122,10 @@ def _form_of(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, al
         return None
     if not any(strides[:-2]):  # one matrix for all
         shape, strides = shape[-2:], strides[-2:]
-    found = in_place(shape, strides, itemsize, itemsize)
-    if found is None or found[3] != prod(shape[:-2]):  # some are repeated
+    readable = in_place(shape, strides, itemsize, itemsize)
+    if readable is None or readable[3] != prod(shape[:-2]):  # some are repeated
         return None
-    transposed, lead, step, *_ = found
+    transposed, lead, step, *_ = readable
     return Form(transposed, lead, step, alignment)
 
 

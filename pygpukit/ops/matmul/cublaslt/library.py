@@ -43,7 +43,7 @@ TYPES = {
 
 
 class Form(NamedTuple):
-    """How a stack of matrices lies in memory.
+    """The layout of a stack of matrices in memory.
 
     transposed: its columns are dense, not its rows. lead, step: elements between neighbours of those, and between
     matrices. alignment: of the first element, in bytes.
@@ -56,7 +56,7 @@ class Form(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What an algorithm is chosen for. types: a key of TYPES. out is not transposed."""
+    """The key by which an algorithm is chosen. types: a key of TYPES. out is not transposed."""
 
     device: int
     types: str
@@ -87,11 +87,13 @@ class Call:
     def __init__(self, asked: Signature, library: Any) -> None:
         self._library, self._types = library, TYPES[asked.types]
         self._handle = _created(library, asked.device)[0]
-        self._one, self._zero = self._types.number(1), self._types.number(0)
+        self._unit, self._zero = self._types.number(1), self._types.number(0)
         self._owned: list[tuple[str, ctypes.c_void_p]] = []
         weakref.finalize(self, _destroy, library, self._owned).atexit = False
         # The library thinks in columns: rows of the result are columns of its transpose, which is b.T @ a.T.
-        self._descriptor = self._made("MatmulDesc", ctypes.c_int(self._types.compute), ctypes.c_int(self._types.scale))
+        self._descriptor = self._create(
+            "MatmulDesc", ctypes.c_int(self._types.compute), ctypes.c_int(self._types.scale)
+        )
         self._set("MatmulDesc", self._descriptor, 3, ctypes.c_int32(asked.b.transposed))
         self._set("MatmulDesc", self._descriptor, 4, ctypes.c_int32(asked.a.transposed))
         operand, result, batches = self._types.operand, self._types.result, asked.batches
@@ -100,8 +102,8 @@ class Call:
             self._layout(operand, asked.a, asked.m, asked.k, batches),
             self._layout(result, asked.out, asked.m, asked.n, batches),
         )
-        self._found = self._first(asked)
-        self.workspace = int(self._found.workspace)
+        self._heuristic = self._first(asked)
+        self.workspace = int(self._heuristic.workspace)
 
     def __call__(self, a: int, b: int, out: int, workspace: int, stream: int) -> None:
         """out = a @ b, all of them addresses, queued on a stream. Raises GPUError."""
@@ -110,7 +112,7 @@ class Call:
         status = self._library.cublasLtMatmul(
             self._handle,
             self._descriptor,
-            ctypes.byref(self._one),
+            ctypes.byref(self._unit),
             ctypes.c_void_p(b),
             left,
             ctypes.c_void_p(a),
@@ -120,7 +122,7 @@ class Call:
             result,
             target,
             result,
-            ctypes.byref(self._found.algorithm),
+            ctypes.byref(self._heuristic.algorithm),
             ctypes.c_void_p(workspace),
             ctypes.c_size_t(self.workspace),
             ctypes.c_void_p(stream),
@@ -129,12 +131,12 @@ class Call:
 
     def _first(self, asked: Signature) -> Result:
         """The library's first algorithm. Raises NoAlgorithm."""
-        wishes = self._made("MatmulPreference")
+        wishes = self._create("MatmulPreference")
         self._set("MatmulPreference", wishes, 1, ctypes.c_uint64(WORKSPACE))
         self._set("MatmulPreference", wishes, 3, ctypes.c_uint32(_COMPUTE_TYPE))
         for attribute, form in enumerate((asked.b, asked.a, asked.out, asked.out), 5):
             self._set("MatmulPreference", wishes, attribute, ctypes.c_uint32(form.alignment))
-        found, count = Result(), ctypes.c_int()
+        heuristic, count = Result(), ctypes.c_int()
         left, right, result = self._layouts
         status = self._library.cublasLtMatmulAlgoGetHeuristic(
             self._handle,
@@ -145,18 +147,18 @@ class Call:
             result,
             wishes,
             ctypes.c_int(1),
-            ctypes.byref(found),
+            ctypes.byref(heuristic),
             ctypes.byref(count),
         )
-        if status in _NO_ALGORITHM or (not status and (not count.value or found.state)):
+        if status in _NO_ALGORITHM or (not status and (not count.value or heuristic.state)):
             raise NoAlgorithm
         _check("cublasLtMatmulAlgoGetHeuristic", status)
-        return found
+        return heuristic
 
     def _layout(self, dtype: int, form: Form, rows: int, columns: int, batches: int) -> ctypes.c_void_p:
         """Of a stack of matrices of so many rows and columns, seen by columns."""
         dense, lines = (rows, columns) if form.transposed else (columns, rows)
-        made = self._made(
+        handle = self._create(
             "MatrixLayout",
             ctypes.c_int(dtype),
             ctypes.c_uint64(dense),
@@ -164,19 +166,19 @@ class Call:
             ctypes.c_int64(form.lead),
         )
         if batches > 1:
-            self._set("MatrixLayout", made, 5, ctypes.c_int32(batches))
-            self._set("MatrixLayout", made, 6, ctypes.c_int64(form.step))
-        return made
+            self._set("MatrixLayout", handle, 5, ctypes.c_int32(batches))
+            self._set("MatrixLayout", handle, 6, ctypes.c_int64(form.step))
+        return handle
 
-    def _made(self, kind: str, *arguments: Any) -> ctypes.c_void_p:
-        made, name = ctypes.c_void_p(), f"cublasLt{kind}Create"
-        _check(name, getattr(self._library, name)(ctypes.byref(made), *arguments))
-        self._owned.append((kind, made))
-        return made
+    def _create(self, kind: str, *arguments: Any) -> ctypes.c_void_p:
+        handle, name = ctypes.c_void_p(), f"cublasLt{kind}Create"
+        _check(name, getattr(self._library, name)(ctypes.byref(handle), *arguments))
+        self._owned.append((kind, handle))
+        return handle
 
-    def _set(self, kind: str, made: ctypes.c_void_p, attribute: int, value: Any) -> None:
+    def _set(self, kind: str, handle: ctypes.c_void_p, attribute: int, value: Any) -> None:
         name, size = f"cublasLt{kind}SetAttribute", ctypes.c_size_t(ctypes.sizeof(value))
-        _check(name, getattr(self._library, name)(made, ctypes.c_int(attribute), ctypes.byref(value), size))
+        _check(name, getattr(self._library, name)(handle, ctypes.c_int(attribute), ctypes.byref(value), size))
 
 
 class NoAlgorithm(Exception):
@@ -225,8 +227,8 @@ def _created(library: Any, device: int) -> tuple[ctypes.c_void_p, int]:
 
 
 def _destroy(library: Any, owned: list[tuple[str, ctypes.c_void_p]]) -> None:
-    for kind, made in owned:
-        getattr(library, f"cublasLt{kind}Destroy")(made)
+    for kind, handle in owned:
+        getattr(library, f"cublasLt{kind}Destroy")(handle)
 
 
 def _check(name: str, status: int) -> None:

@@ -24,8 +24,8 @@ LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
 _AFTER = SOURCE.structure("After")
 _COLUMNS, _ROWS, _THREADS, _STAGES = 32, 16, 128, 5  # gemv.cu: of a block
 _STEP, _PITCH = 256, 272  # bytes of a line along k in a step, and from one line to the next
-_MOST = 32  # rows
-_MOST_REAL = 16  # of float32 and float64, of which real.py makes more rows in less time
+_MAX_ROWS = 32  # rows
+_MAX_REAL_ROWS = 16  # of float32 and float64, of which real.py makes more rows in less time
 _SHORTEST = 256  # a sum; below it too little is on its way for what a block costs
 _MAX_GRID_Y = 65535
 finishes = in_kernel
@@ -35,10 +35,10 @@ def refusal(p: Problem) -> str:
     """Why the kernel does not make a product, "" where it has as few rows or columns of floats as it makes. Its bits
     are those of strided.cu, which makes the others."""
     _, m, n, k = p.extents
-    most = _MOST_REAL if p.result in (float32, float64) else _MOST
+    max_rows = _MAX_REAL_ROWS if p.result in (float32, float64) else _MAX_ROWS
     if p.epilogue == "gated" or (p.epilogue and m > n):
         return "it makes no such epilogue"
-    if k < _SHORTEST or min(m, n) > most or p.result not in promotion.FLOATS:
+    if k < _SHORTEST or min(m, n) > max_rows or p.result not in promotion.FLOATS:
         return "it is for few rows or columns of floats and long sums"
     return ""
 

@@ -33,7 +33,7 @@ TENSOR = kernels.KernelSpec(__file__, "double.cu", ahead=("sm_90a",))
 _ACROSS, _ELEMENTS = 1, 2  # added up: real.cuh, RealRead
 _BOTH_ACROSS = (_ACROSS, _ACROSS)
 _READINGS = tuple((a | kind, b | kind) for kind in (0, _ELEMENTS) for a in (0, _ACROSS) for b in (0, _ACROSS))
-_MOST = 2**31 - 64  # of k: it is filled up to whole steps, and counted by an int
+_MAX_DEPTH = 2**31 - 64  # of k: it is filled up to whole steps, and counted by an int
 _MAX_GRID_Y = 65535
 _FIXED_US = 6.0  # of every launch
 _COPIED_FROM, _COPIED_DEPTH = 3072, 512  # rows and columns, and k: then copies across k cost less than they save
@@ -42,7 +42,7 @@ finishes = in_kernel
 
 @dataclass(frozen=True)
 class Block:
-    """What one block makes, and its measured times.
+    """The tile of one block, and its measured times.
 
     down, across: results of a thread; with tensor 16 rows and 8 columns of a warp. warps_down, warps_across: of a
     block. depth: of k, a step. stages: steps that shared memory holds. ahead: of k that a thread holds; with tensor in
@@ -78,13 +78,13 @@ class Block:
         return -(-m // rows) * -(-n // columns)
 
     def reads(self, read: tuple[int, int]) -> tuple[int, int] | None:
-        """How it reads operands that can be read so; None where it does not."""
+        """The layouts it reads, of operands that can be read so; None where it reads none."""
         if self.turns:
             read = read[0] or _ELEMENTS, read[1] or _ELEMENTS
         return None if self.only_across and read != _BOTH_ACROSS else read
 
     def time_us(self, batches: int, m: int, n: int, k: int, read: tuple[int, int], multiprocessors: int) -> float:
-        """How long a product takes, as the measured times tell."""
+        """The time of a product by the measured times."""
         each = -(-batches * self.tiles(m, n) // multiprocessors)
         steps = -(-k // 16) + (2 if self.blocks > 1 else 7)  # one block alone also waits while it begins and ends
         longer = self.by_elements if max(read) > _ACROSS else 1.0
@@ -140,9 +140,9 @@ def refusal(p: Problem) -> str:
 
 def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
     """out = after(a @ b)."""
-    found, n = operands(a, b), out.shape[-1]
-    assert found is not None
-    a, b, read = found
+    readable, n = operands(a, b), out.shape[-1]
+    assert readable is not None
+    a, b, read = readable
     packed, arrays = with_epilogue(gemv.LAYOUT, n, a, b, out, after)
     launch(a, b, read, arrays, packed, None if after is None else after.packed(n))
 
@@ -154,8 +154,8 @@ def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, tuple[int, i
         return None
     m, n = a.shape[-2], b.shape[-1]
     large = min(m, n) >= _COPIED_FROM and a.shape[-1] >= _COPIED_DEPTH
-    whole = m * a.itemsize % ALIGNMENT == n * a.itemsize % ALIGNMENT == 0
-    if a.dtype.name != "float32" or not large or not whole or read == _BOTH_ACROSS:
+    aligned = m * a.itemsize % ALIGNMENT == n * a.itemsize % ALIGNMENT == 0
+    if a.dtype.name != "float32" or not large or not aligned or read == _BOTH_ACROSS:
         return a, b, read
     if read[0] != _ACROSS:
         a = _across(a.swapaxes(-1, -2)).swapaxes(-1, -2)
@@ -173,9 +173,9 @@ def _across(x: GPUArray) -> GPUArray:
 
 
 def readings(dtype: str, a: Operand, b: Operand) -> tuple[int, int] | None:
-    """How the kernels read a and b, as real.cuh counts it; None where they do not: an operand without a dense axis,
+    """The layouts of a and b that the kernels read, as real.cuh numbers them; None for an operand without a dense axis,
     another type."""
-    if dtype not in BLOCKS or a.shape[-1] > _MOST:
+    if dtype not in BLOCKS or a.shape[-1] > _MAX_DEPTH:
         return None
     left, right = _reading(a, -2, -1), _reading(b, -1, -2)
     if left is None or right is None:
@@ -232,8 +232,8 @@ def _listed(tensor: bool) -> Iterator[tuple[str, ...]]:
     for dtype, blocks in BLOCKS.items():
         for one in blocks:
             if one.tensor == tensor:
-                found = dict.fromkeys(read for each in _READINGS if (read := one.reads(each)))
-                yield from ((one.expression(CTYPES[dtype], read),) for read in found)
+                listed = dict.fromkeys(read for each in _READINGS if (read := one.reads(each)))
+                yield from ((one.expression(CTYPES[dtype], read),) for read in listed)
 
 
 CORES.lists(lambda: _listed(False))

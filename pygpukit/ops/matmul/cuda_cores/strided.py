@@ -90,5 +90,5 @@ def sizes(one: tuple[int, int]) -> str:
 def grid(out: GPUArray, one: tuple[int, int] = _TILE) -> tuple[int, int, int]:
     """Blocks for a result: its tiles, and its matrices."""
     *batch, m, n = out.shape
-    rows, columns = (threads * own for threads, own in zip(THREADS, one, strict=False))
+    rows, columns = (threads * per_thread for threads, per_thread in zip(THREADS, one, strict=False))
     return -(-m // rows) * -(-n // columns), min(prod(batch), _MAX_GRID_Y), 1

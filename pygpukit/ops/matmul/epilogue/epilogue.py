@@ -49,7 +49,7 @@ class After:
         return [x for x in (self.bias, self.residual) if x is not None]
 
     def is_nothing(self) -> bool:
-        """Whether the rounded sum itself is the result, before it is converted."""
+        """True if the rounded sum itself is the result, before it is converted."""
         return self.alpha == 1 and self.act is None and not self.arrays()
 
     def kind(self) -> str:
@@ -57,7 +57,7 @@ class After:
         return "" if self.is_nothing() else "gated" if self.act == "swiglu" else "elements"
 
     def by_pieces(self, out: GPUArray) -> bool:
-        """Whether it can be done in whole pieces of 16 bytes: arrays are dense, their rows whole pieces."""
+        """True if it can be done in whole pieces of 16 bytes: arrays are dense, their rows whole pieces."""
         arrays = [one for one in (out, self.residual, self.bias) if one is not None]
         return all(
             one.shape[-1] * one.itemsize % ALIGNMENT == 0 and one.is_contiguous() and raw.address(one) % ALIGNMENT == 0

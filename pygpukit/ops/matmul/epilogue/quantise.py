@@ -29,7 +29,7 @@ _THREADS = 256
 
 
 class Conversion(NamedTuple):
-    """What a result becomes. scale: of fp8 and int8, an array of one float32 or a number."""
+    """The conversion of a result. scale: of fp8 and int8, an array of one float32 or a number."""
 
     dtype: DataType
     scale: GPUArray | float
@@ -76,28 +76,28 @@ def quantize(x: GPUArray, dtype: DTypeLike, scale: GPUArray | float = 1.0, *, ou
 
 def conversion(
     what: str,
-    made: Any,
+    result: Any,
     shape: tuple[int, ...],
     out_dtype: DTypeLike | None,
     out_scale: GPUArray | float | None,
     out: GPUArray | None = None,
 ) -> Conversion | None:
-    """What is asked for, checked before anything is launched; None where the result is of that type. made: an array of
+    """The requested conversion, checked; None where the result is of that type. result: an array of
     the result's type before, or the type. Raises DTypeError, ShapeError, ValueError, DeviceMismatchError."""
     if out_dtype is None:
         raise ValueError(f"{what}: out_scale={out_scale} without out_dtype=: it is the scale of float8 or int8 results")
-    source, wanted = made.dtype if is_array(made) else made, as_dtype(out_dtype)
-    if source not in promotion.FLOATS or wanted not in (*_SMALL, *promotion.FLOATS):
+    source, target = result.dtype if is_array(result) else result, as_dtype(out_dtype)
+    if source not in promotion.FLOATS or target not in (*_SMALL, *promotion.FLOATS):
         raise DTypeError(
-            f"{what}: a result of {source} cannot become out_dtype={wanted}; floats become "
+            f"{what}: a result of {source} cannot become out_dtype={target}; floats become "
             f"{', '.join(map(str, (*promotion.FLOATS, *_SMALL)))}"
         )
-    if wanted not in _SMALL and out_scale is not None:
-        raise ValueError(f"{what}: out_scale={out_scale} with out_dtype={wanted}; only float8 and int8 have a scale")
+    if target not in _SMALL and out_scale is not None:
+        raise ValueError(f"{what}: out_scale={out_scale} with out_dtype={target}; only float8 and int8 have a scale")
     scale = 1.0 if out_scale is None else _checked_scale(f"{what}: out_scale", out_scale)
-    if out is not None and check_out(out, shape, wanted, what).dtype != wanted:
-        raise DTypeError(f"{what}: out is {out.dtype} and out_dtype={wanted}; they must be alike")
-    return None if wanted == source else Conversion(wanted, scale)
+    if out is not None and check_out(out, shape, target, what).dtype != target:
+        raise DTypeError(f"{what}: out is {out.dtype} and out_dtype={target}; they must be alike")
+    return None if target == source else Conversion(target, scale)
 
 
 def _checked_scale(field: str, scale: Any) -> GPUArray | float:
@@ -134,10 +134,10 @@ def _on_host(x: GPUArray, out: GPUArray, scale: GPUArray | float) -> None:
             host.store(out, np.clip(values, -_LARGEST[out.dtype], _LARGEST[out.dtype]))
 
 
-def _expression(source: DataType, wanted: DataType) -> str:
-    return f"pk::quantised<{CTYPES[source.name]}, {_SMALL[wanted]}>"
+def _expression(source: DataType, target: DataType) -> str:
+    return f"pk::quantised<{CTYPES[source.name]}, {_SMALL[target]}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    yield tuple(_expression(source, wanted) for source in promotion.FLOATS for wanted in _SMALL)
+    yield tuple(_expression(source, target) for source in promotion.FLOATS for target in _SMALL)

@@ -20,7 +20,7 @@ LOW_LEVEL = ["Fp4Matrix"]
 
 SOURCE = kernels.KernelSpec(__file__, "encoding.cu")
 _CALL = SOURCE.structure("Fp4Matrix")
-_NO_SCALE, _GIVEN, _MEASURED = 0, 1, 2  # encoding.cu: Fp4Scaling
+_NO_SCALE, _STATED, _MEASURED = 0, 1, 2  # encoding.cu: Fp4Scaling
 _THREADS = 128
 NUMBERS = (float16, bfloat16, float32)  # what can be converted
 FORMATS = ((float8_e4m3, 16), (float8_e4m3, 32), (uint8, 32))  # type of the scales, and numbers of a block
@@ -82,7 +82,7 @@ def quantise(x: GPUArray, one: Fp4Matrix, measured: bool) -> None:
         of_all = native.empty((), float32)
         copying.fill(of_all, number)
     largest = native.empty((), int32)
-    call, spans = _packed(x, one, _MEASURED if measured else _NO_SCALE if of_all is None else _GIVEN)
+    call, spans = _packed(x, one, _MEASURED if measured else _NO_SCALE if of_all is None else _STATED)
     if measured:
         native.fill(largest, bytes(4))
         blocks = min(-(-x.size // _THREADS), 8 * device.current().sm_count)
@@ -105,7 +105,7 @@ def numbers(one: Fp4Matrix, out: GPUArray) -> None:
     if of_all is None and number != 1.0:
         of_all = native.empty((), float32)
         copying.fill(of_all, number)
-    call, _ = _packed(out, one, _NO_SCALE if of_all is None else _GIVEN)
+    call, _ = _packed(out, one, _NO_SCALE if of_all is None else _STATED)
     spec = SOURCE.of(f"pk::fp4_numbers<{CTYPES[out.dtype.name]}, {template(one)}>")
     grid = (-(-one.scales.size // _THREADS), 1, 1)
     pointers = (one.codes, one.scales, one.scales if of_all is None else span(of_all)[0], out)

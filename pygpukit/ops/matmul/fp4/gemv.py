@@ -21,12 +21,12 @@ SOURCE = KernelSpec(__file__, "gemv.cu")
 _CALL = SOURCE.structure("Fp4Few")
 _WEIGHTS, _ROWS, _THREADS = 16, 8, 256  # gemv.cu: kFp4Weights, kFp4Rows
 _TILES = (1, 4)  # of rows, in a block: the first that has all, or the last
-_MOST = 65535  # of a grid's second extent
-MOST_ROWS = _MOST * _TILES[-1] * _ROWS
+_MAX_BLOCKS = 65535  # of a grid's second extent
+MAX_ROWS = _MAX_BLOCKS * _TILES[-1] * _ROWS
 
 
 def takes(dtype: DataType, scales: DataType) -> bool:
-    """Whether a type has the numbers of weights with such scales: float16 has not the powers of two of MXFP4."""
+    """True if a type has the numbers of weights with such scales: float16 has not the powers of two of MXFP4."""
     return dtype == bfloat16 or (dtype == float16 and scales != uint8)
 
 

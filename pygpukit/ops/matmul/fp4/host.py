@@ -18,27 +18,29 @@ _LARGEST = 2688.0  # 6 of E2M1 times 448 of E4M3
 
 def quantise(x: GPUArray, one: Fp4Matrix, measured: bool) -> None:
     """As encoding.quantise()."""
-    given = host.values(x).astype(np.float32)
+    x32 = host.values(x).astype(np.float32)
     with np.errstate(all="ignore"):
         of_all = one.scale_parts()[0]
         if measured and of_all is not None:
-            largest = np.max(np.abs(given), where=np.isfinite(given), initial=0)
+            largest = np.max(np.abs(x32), where=np.isfinite(x32), initial=0)
             scale = np.float32(largest) / np.float32(_LARGEST)
             host.store(of_all, scale if scale > 0 else np.float32(1))
-        whole = _scale(one)
-        filled = np.zeros((len(given), one.columns), np.float32)
-        filled[:, : given.shape[1]] = given
-        blocks = filled.reshape(len(given), -1, one.block)
-        most = np.abs(blocks).max(axis=-1)
-        finite = np.isfinite(most)
+        tensor_scale = _scale(one)
+        filled = np.zeros((len(x32), one.columns), np.float32)
+        filled[:, : x32.shape[1]] = x32
+        blocks = filled.reshape(len(x32), -1, one.block)
+        largest_of_block = np.abs(blocks).max(axis=-1)
+        finite = np.isfinite(largest_of_block)
         if one.scales.dtype == float8_e4m3:
-            wanted = np.where(finite, np.minimum(most / whole / np.float32(6), np.float32(448)), np.float32("nan"))
-            host.memory(one.scales)[...] = storage.encoded(wanted, float8_e4m3)
+            block_scales = np.where(
+                finite, np.minimum(largest_of_block / tensor_scale / np.float32(6), np.float32(448)), np.float32("nan")
+            )
+            host.memory(one.scales)[...] = storage.encoded(block_scales, float8_e4m3)
         else:
-            exponents = np.maximum(most.view(np.int32) >> 23, 2) - 2
+            exponents = np.maximum(largest_of_block.view(np.int32) >> 23, 2) - 2
             host.memory(one.scales)[...] = np.where(finite, exponents, 255)
-        step = (_of_blocks(one) * whole)[..., None]
-        codes = np.where(step > 0, storage.encoded(blocks / step, float4_e2m1), 0).reshape(len(given), -1)
+        step = (_of_blocks(one) * tensor_scale)[..., None]
+        codes = np.where(step > 0, storage.encoded(blocks / step, float4_e2m1), 0).reshape(len(x32), -1)
         host.memory(one.codes)[...] = codes[:, ::2] | codes[:, 1::2] << 4
 
 
@@ -67,8 +69,8 @@ def values(one: Fp4Matrix, scaled: bool = True) -> Any:
     """The numbers as float32. scaled: by the scale of all, too."""
     bits = host.memory(one.codes)
     codes = np.stack([bits & 15, bits >> 4], axis=-1).reshape(len(bits), -1)
-    found = storage.decoded(codes, float4_e2m1) * _of_blocks(one).repeat(one.block, axis=1)
-    return found * _scale(one) if scaled else found
+    decoded = storage.decoded(codes, float4_e2m1) * _of_blocks(one).repeat(one.block, axis=1)
+    return decoded * _scale(one) if scaled else decoded
 
 
 def _of_blocks(one: Fp4Matrix) -> Any:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["matmul_fp4"]
 LOW_LEVEL = ["matmul_fp4_plan"]
 
-_FEW = 384  # rows, from which on decoding pays on an H100, where products need not be invariant
+_SKINNY_ROWS = 384  # rows, from which on decoding pays on an H100, where products need not be invariant
 
 
 @by_context
@@ -112,8 +112,8 @@ def _planned(what: str, a: GPUArray | Fp4Matrix, w: Fp4Matrix, invariant: bool |
     rows = prod(a.shape[:-1])
     if host.computes():
         return "numpy", "the simulated device computes with NumPy"
-    if rows > fp4_gemv.MOST_ROWS or (invariant is False and rows > _FEW):
-        return "decoded", f"{w.name} decoded to {a.dtype} for matmul(); other bits than up to {_FEW} rows"
+    if rows > fp4_gemv.MAX_ROWS or (invariant is False and rows > _SKINNY_ROWS):
+        return "decoded", f"{w.name} decoded to {a.dtype} for matmul(); other bits than up to {_SKINNY_ROWS} rows"
     return "few", f"{w.name} decoded to {a.dtype} in registers, summed in float32 on tensor cores"
 
 
@@ -169,10 +169,10 @@ def _both(a: Fp4Matrix, w: Fp4Matrix, out: GPUArray) -> None:
 
 def _result_type(what: str, a: GPUArray | Fp4Matrix, out_dtype: DTypeLike | None, out: GPUArray | None) -> DataType:
     asked = None if out_dtype is None else as_dtype(out_dtype)
-    given = None if out is None else check_array(out, f"{what}: out").dtype
-    if asked is not None and given is not None and asked != given:
-        raise DTypeError(f"{what}: out_dtype={asked} and out= of {given} contradict each other; give one of them")
-    dtype = asked or given or (float32 if isinstance(a, Fp4Matrix) else a.dtype)
+    out_type = None if out is None else check_array(out, f"{what}: out").dtype
+    if asked is not None and out_type is not None and asked != out_type:
+        raise DTypeError(f"{what}: out_dtype={asked} and out= of {out_type} contradict each other; give one of them")
+    dtype = asked or out_type or (float32 if isinstance(a, Fp4Matrix) else a.dtype)
     if dtype not in encoding.NUMBERS:
         raise DTypeError(f"{what}: a result of {dtype}; it can be {names(encoding.NUMBERS)}")
     return dtype

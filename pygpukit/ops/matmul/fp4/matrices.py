@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LOW_LEVEL = ["dequantize_fp4", "quantize_mxfp4", "quantize_nvfp4"]
 
-_WHOLE = 64  # numbers: what the kernels read of a row at least
+_MIN_COLUMNS = 64  # numbers: what the kernels read of a row at least
 
 
 def quantize_nvfp4(x: GPUArray, scale: GPUArray | float | None = None) -> Fp4Matrix:
@@ -34,9 +34,9 @@ def quantize_nvfp4(x: GPUArray, scale: GPUArray | float | None = None) -> Fp4Mat
     """
     what = "quantize_nvfp4"
     number = _checked_scale(what, scale)
-    made = _empty(what, x, float8_e4m3, 16)._replace(scale=native.empty((), float32) if number is None else number)
-    _fill(x, made, measured=number is None)
-    return made
+    matrix = _empty(what, x, float8_e4m3, 16)._replace(scale=native.empty((), float32) if number is None else number)
+    _fill(x, matrix, measured=number is None)
+    return matrix
 
 
 def quantize_mxfp4(x: GPUArray) -> Fp4Matrix:
@@ -48,32 +48,32 @@ def quantize_mxfp4(x: GPUArray) -> Fp4Matrix:
     number that is NaN or infinite gets the scale NaN. x: float16, bfloat16, float32, any strides. Asynchronous, the
     same bits on every run and device. Raises DTypeError, ShapeError.
     """
-    made = _empty("quantize_mxfp4", x, uint8, 32)
-    _fill(x, made, measured=False)
-    return made
+    matrix = _empty("quantize_mxfp4", x, uint8, 32)
+    _fill(x, matrix, measured=False)
+    return matrix
 
 
 def dequantize_fp4(matrix: Any, dtype: DTypeLike = "float32") -> GPUArray:
     """The numbers (n, k) of (codes, scales) or (codes, scales, scale), computed in float32 and rounded to float16,
     bfloat16 or float32. Asynchronous. Raises DTypeError, ShapeError, ValueError."""
-    what, wanted = "dequantize_fp4", as_dtype(dtype)
+    what, target = "dequantize_fp4", as_dtype(dtype)
     one = checked(what, "matrix", matrix)
-    if wanted not in encoding.NUMBERS:
-        raise DTypeError(f"{what}: numbers of {wanted}; they can be {names(encoding.NUMBERS)}")
-    out = native.empty((one.codes.shape[0], one.columns), wanted)
+    if target not in encoding.NUMBERS:
+        raise DTypeError(f"{what}: numbers of {target}; they can be {names(encoding.NUMBERS)}")
+    out = native.empty((one.codes.shape[0], one.columns), target)
     if out.size:
         encoding.numbers(_dense(one), out)
     return out
 
 
-def checked(what: str, operand: str, given: Any) -> Fp4Matrix:
+def checked(what: str, operand: str, value: Any) -> Fp4Matrix:
     """given as a matrix whose parts fit together."""
-    if not isinstance(given, tuple) or len(given) not in (2, 3):
+    if not isinstance(value, tuple) or len(value) not in (2, 3):
         raise DTypeError(
-            f"{what}: {operand} is a {type(given).__name__}; it is (codes, scales) or (codes, scales, scale), as "
+            f"{what}: {operand} is a {type(value).__name__}; it is (codes, scales) or (codes, scales, scale), as "
             "gp.ops.quantize_nvfp4() and gp.ops.quantize_mxfp4() give them"
         )
-    one = Fp4Matrix(*given)
+    one = Fp4Matrix(*value)
     codes, scales = check_array(one.codes, f"{what}: codes"), check_array(one.scales, f"{what}: scales")
     if codes.dtype != uint8 or scales.dtype not in (float8_e4m3, uint8):
         raise DTypeError(
@@ -94,15 +94,15 @@ def checked(what: str, operand: str, given: Any) -> Fp4Matrix:
 
 def filled(one: Fp4Matrix) -> Fp4Matrix:
     """As the kernels read it: dense rows of whole 64 numbers, from a multiple of 16 bytes on."""
-    extra = -one.columns % _WHOLE
+    extra = -one.columns % _MIN_COLUMNS
     if not extra and all(part.is_contiguous() and raw.address(part) % 16 == 0 for part in one[:2]):
         return one
     parts = []
     for part, more in ((one.codes, extra // 2), (one.scales, extra // one.block)):
-        whole = native.empty((part.shape[0], part.shape[1] + more), part.dtype)
-        native.fill(whole, bytes(1))
-        copying.copy_to(part, whole[:, : part.shape[1]])
-        parts.append(whole)
+        padded = native.empty((part.shape[0], part.shape[1] + more), part.dtype)
+        native.fill(padded, bytes(1))
+        copying.copy_to(part, padded[:, : part.shape[1]])
+        parts.append(padded)
     return Fp4Matrix(parts[0], parts[1], one.scale)
 
 
@@ -122,7 +122,7 @@ def _checked_scale(what: str, scale: Any) -> GPUArray | float | None:
 
 
 def _empty(what: str, x: Any, scales: DataType, block: int) -> Fp4Matrix:
-    """What x becomes, not filled in yet."""
+    """The quantised x, not filled in yet."""
     array = check_array(x, what)
     if array.dtype not in encoding.NUMBERS:
         raise DTypeError(f"{what}: x is {array.dtype}; it is {names(encoding.NUMBERS)}")
@@ -132,12 +132,12 @@ def _empty(what: str, x: Any, scales: DataType, block: int) -> Fp4Matrix:
     return Fp4Matrix(native.empty((n, blocks * block // 2), uint8), native.empty((n, blocks), scales))
 
 
-def _fill(x: GPUArray, made: Fp4Matrix, measured: bool) -> None:
-    check_devices("quantize_fp4", x, *made.arrays())
+def _fill(x: GPUArray, matrix: Fp4Matrix, measured: bool) -> None:
+    check_devices("quantize_fp4", x, *matrix.arrays())
     if x.size:
-        encoding.quantise(x, made, measured)
-    elif is_array(made.scale):
-        copying.fill(made.scale, 1.0)
+        encoding.quantise(x, matrix, measured)
+    elif is_array(matrix.scale):
+        copying.fill(matrix.scale, 1.0)
 
 
 def _dense(one: Fp4Matrix) -> Fp4Matrix:

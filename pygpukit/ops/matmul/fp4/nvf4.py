@@ -42,7 +42,7 @@ def gemv_nvf4_available() -> bool:
 
 
 def nvf4_bf16_sm120_available() -> bool:
-    """Whether the device is one of SM 12.0, whose tensor cores multiply fp4 with fp4."""
+    """True if the device is one of SM 12.0, whose tensor cores multiply fp4 with fp4."""
     return not is_sim() and not block_scaled.refusal()
 
 
@@ -72,10 +72,10 @@ def quantize_bf16_to_nvf4(input: GPUArray, out_data: GPUArray, out_scale: GPUArr
         )
     check_devices(what, x, codes, scales)
     if x.size:
-        made = Fp4Matrix(native.empty((n, k // 2), uint8), native.empty((n, k // _BLOCK), float8_e4m3))
-        encoding.quantise(x.T, made, measured=False)
-        copying.copy_to(made.codes.T, codes)
-        copying.copy_to(made.scales.T, scales)
+        matrix = Fp4Matrix(native.empty((n, k // 2), uint8), native.empty((n, k // _BLOCK), float8_e4m3))
+        encoding.quantise(x.T, matrix, measured=False)
+        copying.copy_to(matrix.codes.T, codes)
+        copying.copy_to(matrix.scales.T, scales)
 
 
 def gemv_nvf4_bf16(

@@ -58,7 +58,7 @@ def with_matrix_axes(out: GPUArray, no_rows: bool, no_columns: bool) -> GPUArray
 
 
 def is_one_product(b: GPUArray | Operand, *stacks: GPUArray | Operand) -> bool:
-    """Whether stacks with the matrix b for each of theirs are one product of all their rows."""
+    """True if stacks with the matrix b for each of theirs are one product of all their rows."""
     if prod(b.shape[:-2]) == 1:
         return True
     repeated = not any(step for extent, step in zip(b.shape[:-2], b.strides[:-2], strict=True) if extent > 1)

@@ -1,4 +1,4 @@
-"""What tile kernels can read where it lies, and copies of what they cannot: they want rows of whole 16 bytes."""
+"""Operands that tile kernels read in place, and copies of others: they need rows of whole 16 bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALIGNMENT = 16  # bytes
 
 
 class Operand(NamedTuple):
-    """How an operand, a stack of matrices, lies. strides: bytes. address: of the first element, modulo ALIGNMENT."""
+    """Layout of an operand, a stack of matrices. strides: bytes. address: of the first element, modulo ALIGNMENT."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -37,7 +37,8 @@ class Operand(NamedTuple):
         """It lies as a new array of its shape does."""
         dense = self.dense(self.shape, self.itemsize).strides
         return all(
-            extent == 1 or step == own for extent, step, own in zip(self.shape, self.strides, dense, strict=True)
+            extent == 1 or step == dense_step
+            for extent, step, dense_step in zip(self.shape, self.strides, dense, strict=True)
         )
 
     def matrix(self) -> Operand:
@@ -57,7 +58,7 @@ class Operand(NamedTuple):
         return self._replace(shape=shape, strides=(shape[1] * self.itemsize, self.itemsize))
 
     def in_place(self, alignment: int = ALIGNMENT) -> tuple[bool, int, int, int, int] | None:
-        """What Stack has beside the array, None where it cannot be read so: as_it_is()."""
+        """The fields of Stack beside the array, None where it cannot be read so: as_it_is()."""
         return None if self.address % alignment else in_place(self.shape, self.strides, self.itemsize, alignment)
 
 
@@ -81,9 +82,9 @@ def readable(matrices: GPUArray, summed: str, along_k: bool = False) -> Stack:
 
     summed: what the sum runs along: the "rows" of a, the "columns" of b. along_k: only rows along k can be read.
     """
-    found = as_it_is(matrices)
-    if found is not None and not (along_k and found.transposed != (summed == "columns")):
-        return found
+    readings = as_it_is(matrices)
+    if readings is not None and not (along_k and readings.transposed != (summed == "columns")):
+        return readings
     each = _distinct(matrices)
     along = each if summed == "rows" else _transposed(each)
     copy = _filled_up(along)
@@ -109,18 +110,18 @@ def _filled_up(lines: GPUArray) -> GPUArray:
 
 
 def as_it_is(matrices: GPUArray, alignment: int = ALIGNMENT) -> Stack | None:
-    """How the operand can be read where it lies; None where it cannot: rows of whole `alignment` bytes are asked."""
+    """The operand as it is read in place; None where it cannot: rows of whole `alignment` bytes are asked."""
     if raw.address(matrices) % alignment:
         return None
-    found = in_place(matrices.shape, matrices.strides, matrices.itemsize, alignment)
-    return None if found is None else Stack(matrices, *found)
+    readable_form = in_place(matrices.shape, matrices.strides, matrices.itemsize, alignment)
+    return None if readable_form is None else Stack(matrices, *readable_form)
 
 
 @lru_cache(maxsize=4096)
 def in_place(
     shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, alignment: int
 ) -> tuple[bool, int, int, int, int] | None:
-    """What Stack has beside the array, of one that begins at a whole number of `alignment` bytes, or None."""
+    """The fields of Stack beside the array, of one that begins at a whole number of `alignment` bytes, or None."""
     *batch, rows, columns = shape
     row = alignment // itemsize
     if any(stride % itemsize for stride in strides):

@@ -19,7 +19,7 @@ def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[by
     pointers point at."""
     steps = [[step // x.itemsize for step in x.strides] for x in operands]
     *batch, m, k = operands[0].shape
-    extents, batch_steps = layout.collapse(tuple(batch), [tuple(own[:-2]) for own in steps])
+    extents, batch_steps = layout.collapse(tuple(batch), [tuple(strides[:-2]) for strides in steps])
     spans, starts = zip(*(span(x) for x in operands), strict=True)
     packed = structure.pack(
         m=m,
@@ -29,8 +29,8 @@ def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[by
         ndim=len(extents),
         shape=extents,
         start=starts,
-        row=[own[-2] for own in steps],
-        column=[own[-1] for own in steps],
+        row=[strides[-2] for strides in steps],
+        column=[strides[-1] for strides in steps],
         stride=batch_steps,
     )
     return packed, spans

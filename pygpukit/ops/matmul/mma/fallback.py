@@ -38,7 +38,7 @@ def tiling(p: Problem) -> None:
 
 
 def reason(p: Problem) -> str:
-    """What is computed, and why not by tiles."""
+    """The computation, and why not by tiles."""
     return f"{p.dtype} on tensor cores, summed in float32, by mma.sync: {half.missing()}"
 
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from pygpukit.ops.matmul.epilogue.epilogue import After
     from pygpukit.ops.matmul.problem import Problem
 
-ODD = KernelSpec(__file__, "unaligned.cu", instead=True)
-_CALL = ODD.structure("OddCall")
+UNALIGNED = KernelSpec(__file__, "unaligned.cu", instead=True)
+_CALL = UNALIGNED.structure("OddCall")
 _PACK = 8  # unaligned.cu: kOddPack
-_FEW = 32  # rows that every product may be filled up to
+_PADDED_ROWS = 32  # rows that every product may be filled up to
 _TYPES = ("bfloat16", "float16")
 _SAME_BITS = 90  # where the bits were compared with those of the tiles
 # Of copies of operands, on an H100: a launch, and a MiB that is read, written and read again.
@@ -45,7 +45,7 @@ finishes = in_another_launch
 
 @dataclass(frozen=True)
 class Block:
-    """What one block makes, and its measured times.
+    """The tile of one block, and its measured times.
 
     rows, columns: of the result. depth: of a step of the sum. down, across: its warps. stages: steps that shared memory
     holds. blocks: of a multiprocessor, at least. fixed_us: of a launch; alone_us: of one step where a multiprocessor
@@ -64,7 +64,7 @@ class Block:
     step_us: float = 0.0
 
     def time_us(self, m: int, n: int, k: int, batches: int, multiprocessors: int) -> float:
-        """How long a product takes, as the measured times tell."""
+        """The time of a product by the measured times."""
         each = -(-batches * -(-m // self.rows) * -(-n // self.columns) // multiprocessors)
         return self.fixed_us + -(-k // self.depth) * (self.alone_us + (each - 1) * self.step_us)
 
@@ -92,7 +92,7 @@ def blocks() -> tuple[Block, ...]:
 
 def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple[float, Block]:
     """The block whose measured times are shortest, and these."""
-    fitting = [one for one in _fitting() if one.rows <= max(m, _FEW)] or [_fitting()[-1]]
+    fitting = [one for one in _fitting() if one.rows <= max(m, _PADDED_ROWS)] or [_fitting()[-1]]
     times = [one.time_us(m, n, k, batches, multiprocessors) for one in fitting]
     return min(times), fitting[times.index(min(times))]
 
@@ -122,12 +122,12 @@ def time_us(p: Problem) -> float:
 
 
 def tiling(p: Problem) -> Block | None:
-    """What one block makes."""
+    """The tile of one block."""
     return _faster(p)
 
 
 def reason(p: Problem) -> str:
-    """What is computed, and how the block was chosen."""
+    """The computation, and how the block was chosen."""
     return half.reason(p)
 
 
@@ -150,12 +150,12 @@ def _faster(p: Problem) -> Block | None:
     batches, m, n, k = p.folded.extents
     size, sms, launches, elements = p.dtype.itemsize, p.device.sm_count, 0, 0
     for side, along_rows in ((p.folded.a, True), (p.folded.b, False)):
-        found = side.in_place(size)
-        if found is None:
+        in_place = side.in_place(size)
+        if in_place is None:
             return None
         if side.in_place() is None:
-            launches += 1 if found[0] != along_rows else 2
-            elements += found[3] * side.shape[-2] * side.shape[-1]
+            launches += 1 if in_place[0] != along_rows else 2
+            elements += in_place[3] * side.shape[-2] * side.shape[-1]
     general = n * size % ALIGNMENT != 0
     if not launches and not general:
         return None
@@ -168,7 +168,7 @@ def _faster(p: Problem) -> Block | None:
 @by_device
 def missing() -> str:
     """Why these kernels are not to be had here, "" where they are, as far as is known."""
-    return builder.missing(ODD.of(next(iter(_listing()))[0]))
+    return builder.missing(UNALIGNED.of(next(iter(_listing()))[0]))
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:
@@ -190,7 +190,7 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:
         k=k,
     )
     launch(
-        ODD.of(_expression(out.dtype.name, one, *along), shared_bytes=one.shared_bytes(*along)),
+        UNALIGNED.of(_expression(out.dtype.name, one, *along), shared_bytes=one.shared_bytes(*along)),
         (-(-m // one.rows) * -(-n // one.columns), prod(out.shape[:-2]), 1),
         (one.threads(), 1, 1),
         first,
@@ -205,7 +205,7 @@ def _expression(dtype: str, one: Block, a_along_k: bool, b_along_k: bool) -> str
     return f"pk::odd<{CTYPES[dtype]}, {numbers}, {str(a_along_k).lower()}, {str(b_along_k).lower()}>"
 
 
-@ODD.lists
+@UNALIGNED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for dtype, one in product_of(_TYPES, blocks()):
         yield tuple(_expression(dtype, one, *along) for along in product_of((False, True), repeat=2))

@@ -25,7 +25,7 @@ from pygpukit.ops.matmul.layout.operand import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.sm90 import common, tensor_maps
 from pygpukit.ops.matmul.tile import half
 from pygpukit.ops.matmul.tile.fp8 import Scale
-from pygpukit.ops.matmul.tile.tiling import Tile, of_pairs
+from pygpukit.ops.matmul.tile.tiling import Tile, cluster_tiles
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ SOURCE = KernelSpec(
     __file__,
     "cluster.cu",
     shared_bytes=common.SHARED_BYTES,
-    cluster=(common.PAIR, 1, 1),
+    cluster=(common.CLUSTER, 1, 1),
     ahead=("sm_90a",),
     options=GENERIC_LAMBDAS,
     instead=True,
 )
 _CALL = SOURCE.structure("HopperCall")
-_ROWS, _OWN = 256, 128  # cluster.cu: kPairRows, kBoxLines
+_ROWS, _BOX_LINES = 256, 128  # cluster.cu: kPairRows, kBoxLines
 _UNSCALED, _BY_LINE, _BY_BLOCK = 0, 1, 2  # cluster.cu: Scaling
 _ELEMENTS = {"float8_e4m3": "pk::e4m3_t", "float8_e5m2": "pk::e5m2_t", "float32": "float", **common.HALVES}
 _ROUNDED, _GATED, _CONVERTED = 0, 1, 2  # hopper_write.cuh: Writing
@@ -73,43 +73,43 @@ def unsupported(p: Problem) -> str:
 
 
 def time_us(p: Problem) -> float:
-    """How long the fastest tile takes, as measured times tell."""
+    """The time of the fastest tile by the measured times."""
     return _time_us(p.family or "", p.folded.extents, tiling(p))
 
 
 def tiling(p: Problem) -> Tile:
-    """What a pair of blocks makes."""
+    """The tile of a cluster of two blocks."""
     return _fastest(p.family or "", p.folded.extents, p.family == "half" and p.a_transposed)
 
 
 def reason(p: Problem) -> str:
-    """What is computed, and why not by tile kernels."""
+    """The computation, and why not by tile kernels."""
     if lacking := half.missing():
         return f"{does(p)}, with the bits of the tile kernels: {lacking}"
     return f"{does(p)}; faster than the tile kernels by {times.source()}, with the same bits"
 
 
 def does(p: Problem) -> str:
-    """What is computed."""
+    """The computation in words."""
     return f"{_FAMILIES[p.family or ''].format(p.dtype)}, by kernels for the tensor cores of SM 9.0"
 
 
 @by_device
-def _fastest(family: str, extents: tuple[int, int, int, int], turned: bool, halved: bool = False) -> Tile:
+def _fastest(family: str, extents: tuple[int, int, int, int], transposed: bool, halved: bool = False) -> Tile:
     """The tile of a pair of blocks whose measured times are shortest. turned: a lies along m. halved: b lies along n,
     and gated or converted results are written."""
-    fitting = [one for one in of_pairs(family) if one.general >= turned and (not halved or _is_halved(one))]
+    fitting = [one for one in cluster_tiles(family) if one.general >= transposed and (not halved or _is_halved(one))]
     return min(fitting, key=lambda one: _time_us(family, extents, one))
 
 
 def _time_us(family: str, extents: tuple[int, int, int, int], one: Tile) -> float:
     products, m, n, k = extents
-    size, pairs = {"half": 2, "tf32": 4, "fp8": 1}[family], max(device.current().sm_count // common.PAIR, 1)
-    return one.time_us(m, n, k, products, size, pairs)
+    size, clusters = {"half": 2, "tf32": 4, "fp8": 1}[family], max(device.current().sm_count // common.CLUSTER, 1)
+    return one.time_us(m, n, k, products, size, clusters)
 
 
 def finishes(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
-    """Whether product() does what comes after a @ b, and something does, in its launch."""
+    """True if there is an epilogue, and product() applies it in its launch."""
     if (after.is_nothing() and after.conversion is None) or not after.by_pieces(out):
         return False
     if after.conversion is not None:
@@ -118,13 +118,13 @@ def finishes(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
 
 
 def converts(a: GPUArray, b: GPUArray, conversion: Conversion) -> bool:
-    """Whether product() converts a @ b in its launch, for a dense result."""
-    whole = all(b.shape[-1] * one.itemsize % ALIGNMENT == 0 for one in (a, conversion.dtype))
-    return whole and conversion.dtype in CONVERTED and _is_written_otherwise(a, b)
+    """True if product() converts a @ b in its launch, for a dense result."""
+    aligned = all(b.shape[-1] * one.itemsize % ALIGNMENT == 0 for one in (a, conversion.dtype))
+    return aligned and conversion.dtype in CONVERTED and _is_written_otherwise(a, b)
 
 
 def _is_written_otherwise(a: GPUArray, b: GPUArray) -> bool:
-    """Whether there are kernels for these operands that write gated or converted results."""
+    """True if there are kernels for these operands that write gated or converted results."""
     if a.dtype == float32:
         return False
     if a.ndim > 2 and is_one_product(b, a):
@@ -134,7 +134,7 @@ def _is_written_otherwise(a: GPUArray, b: GPUArray) -> bool:
 
 
 def _is_halved(one: Tile) -> bool:
-    """Whether halves of a tile's columns are whole copies of operands along n."""
+    """True if halves of a tile's columns are whole copies of operands along n."""
     return one.columns % (2 * common.CHUNK) == 0
 
 
@@ -178,12 +178,12 @@ def _launch(
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     along_k = kind != "half"  # only numbers of 16 bits are read along m and n, too
     stacks = readable(a, "rows", along_k), readable(b, "columns", along_k)
-    turned = stacks[0].transposed, not stacks[1].transposed
+    transposed = stacks[0].transposed, not stacks[1].transposed
     products, across_b = prod(out.shape[:-2]), b.shape[-1]
     after = after or After()
     how = _GATED if after.act == "swiglu" else _CONVERTED if after.conversion is not None else _ROUNDED
-    one = _fastest(kind, (products, m, across_b, k), turned[0], how != _ROUNDED and turned[1])
-    operands = common.mapped(stacks, _boxes(one, scaling, turned), (m, across_b), turned, k)
+    one = _fastest(kind, (products, m, across_b, k), transposed[0], how != _ROUNDED and transposed[1])
+    operands = common.mapped(stacks, _tma_boxes(one, scaling, transposed), (m, across_b), transposed, k)
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     scales, result = (left, right), a.dtype if how == _CONVERTED else out.dtype
     call = _CALL.pack(
@@ -206,10 +206,10 @@ def _launch(
         bytes=out.itemsize,
         after=after.packed(n),
     )
-    pairs = products * -(-m // one.rows) * -(-across_b // one.columns)
+    clusters = products * -(-m // one.rows) * -(-across_b // one.columns)
     launch(
-        SOURCE.of(_expression(a.dtype.name, result.name, scaling, one.columns, turned, how)),
-        (min(pairs, max(device.current().sm_count // common.PAIR, 1)) * common.PAIR, 1, 1),
+        SOURCE.of(_expression(a.dtype.name, result.name, scaling, one.columns, transposed, how)),
+        (min(clusters, max(device.current().sm_count // common.CLUSTER, 1)) * common.CLUSTER, 1, 1),
         common.THREADS,
         call,
         *operands,
@@ -221,32 +221,34 @@ def _launch(
         copying.copy_to(dense, out)
 
 
-def _boxes(one: Tile, scaling: int, turned: tuple[bool, bool]) -> tuple[int, int]:
+def _tma_boxes(one: Tile, scaling: int, transposed: tuple[bool, bool]) -> tuple[int, int]:
     """Lines of a and of b that are copied at a time: cluster.cu, Copier."""
-    if scaling != _UNSCALED and one.columns > _OWN:
-        return _OWN, _OWN
-    return common.CHUNK if turned[0] else _OWN, common.CHUNK // common.PAIR if turned[1] else one.columns // common.PAIR
+    if scaling != _UNSCALED and one.columns > _BOX_LINES:
+        return _BOX_LINES, _BOX_LINES
+    return common.CHUNK if transposed[0] else _BOX_LINES, common.CHUNK // common.CLUSTER if transposed[
+        1
+    ] else one.columns // common.CLUSTER
 
 
 def _expression(
-    element: str, result: str, scaling: int, columns: int, turned: tuple[bool, bool], how: int = _ROUNDED
+    element: str, result: str, scaling: int, columns: int, transposed: tuple[bool, bool], how: int = _ROUNDED
 ) -> str:
-    flags = ", ".join("true" if one else "false" for one in turned) + (f", {how}" if how else "")
+    flags = ", ".join("true" if one else "false" for one in transposed) + (f", {how}" if how else "")
     return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}, {columns}, {flags}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     straight = False, False
-    for name, one, b_turned in product_of(common.HALVES, of_pairs("half"), (False, True)):
-        for a_turned in (False, True)[: 1 + one.general]:
-            yield (_expression(name, name, _UNSCALED, one.columns, (a_turned, b_turned)),)
-        for how in (_GATED, _CONVERTED) if _is_halved(one) or not b_turned else ():
-            yield (_expression(name, name, _UNSCALED, one.columns, (False, b_turned), how),)
-    for one in of_pairs("tf32"):
+    for name, one, b_transposed in product_of(common.HALVES, cluster_tiles("half"), (False, True)):
+        for a_transposed in (False, True)[: 1 + one.general]:
+            yield (_expression(name, name, _UNSCALED, one.columns, (a_transposed, b_transposed)),)
+        for how in (_GATED, _CONVERTED) if _is_halved(one) or not b_transposed else ():
+            yield (_expression(name, name, _UNSCALED, one.columns, (False, b_transposed), how),)
+    for one in cluster_tiles("tf32"):
         yield (_expression("float32", "float32", _UNSCALED, one.columns, straight),)
     for element, result, scaling, one in product_of(
-        ("float8_e4m3", "float8_e5m2"), _RESULTS, (_BY_LINE, _BY_BLOCK), of_pairs("fp8")
+        ("float8_e4m3", "float8_e5m2"), _RESULTS, (_BY_LINE, _BY_BLOCK), cluster_tiles("fp8")
     ):
         yield (_expression(element, result, scaling, one.columns, straight),)
 
@@ -265,7 +267,7 @@ def _unsupported(family: str | None, dtype: DataType, extents: tuple[int, int, i
     if not is_sim() and capability != common.SM:
         return f"its instructions are those of SM 9.0; this device is SM {capability / 10:.1f}"
     products, m, n, _ = extents
-    smallest = min(one.columns for one in of_pairs(family))
+    smallest = min(one.columns for one in cluster_tiles(family))
     if max(extents) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // smallest) >= 2**31:
         return f"extents of {extents} are more than these kernels count"
     return "" if is_sim() else tensor_maps.refusal()

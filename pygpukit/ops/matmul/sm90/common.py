@@ -1,4 +1,4 @@
-"""What kernels for SM 9.0 have in common: constants of their launches, and operands with the maps of their copies."""
+"""Parts that kernels for SM 9.0 share: constants of their launches, and operands with the maps of their copies."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 SM = 90
 SHARED_BYTES = 232448  # of a block: kHopperShared, kTurnsShared, kGroupsShared
 THREADS = (384, 1, 1)  # two groups of four warps that make products, and one that has operands copied
-PAIR = 2  # blocks of a cluster
+CLUSTER = 2  # blocks of a cluster
 CHUNK = 64  # hopper.cuh: kChunk
 HALVES = {"bfloat16": "pk::bfloat16_t", "float16": "pk::half_t"}
 
 
 def mapped(
-    stacks: Iterable[Stack], boxes: Iterable[int], lines: Iterable[int], turned: Iterable[bool], k: int
+    stacks: Iterable[Stack], tma_boxes: Iterable[int], lines: Iterable[int], transposed: Iterable[bool], k: int
 ) -> list[GPUArray | bytes]:
     """Parameters of a kernel: each operand, followed by the tail of its map.
 
     boxes: lines that are copied at a time. lines: rows of a, columns of b. turned: the operand lies along them, not
     along k.
     """
-    found: list[GPUArray | bytes] = []
-    for stack, box, extent, across in zip(stacks, boxes, lines, turned, strict=True):
+    parameters: list[GPUArray | bytes] = []
+    for stack, box, extent, across in zip(stacks, tma_boxes, lines, transposed, strict=True):
         extents = (extent, k) if across else (k, extent)
         tail = tensor_maps.tail(stack.array.itemsize, box, *extents, stack.lead, stack.matrices, stack.step)
-        found += [span(stack.array)[0], tail]
-    return found
+        parameters += [span(stack.array)[0], tail]
+    return parameters

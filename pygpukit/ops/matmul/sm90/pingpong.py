@@ -34,12 +34,12 @@ BACKEND, reason, does, finishes = cluster.BACKEND, cluster.reason, cluster.does,
 
 @by_device
 def tiles() -> tuple[Tile, ...]:
-    """What a block makes, with measured times: the table. general: compiled for a that lies along m, too."""
+    """The tiles of a block, with measured times: the table. general: compiled for a that lies along m, too."""
     return tuple(Tile(**one) for one in times.table()["turns"])
 
 
 @by_device
-def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tuple[Tile, float] | None:
+def fastest(shape: tuple[int, int, int, int], transposed: bool, along_k: bool) -> tuple[Tile, float] | None:
     """The tile whose measured times are shortest, and its time in microseconds. None where rows of the operands are no
     whole 128 bytes: blocks read them alone, and parts of memory's pieces twice. shape: products, m, n, k. turned: a
     lies along m. along_k: b lies along k."""
@@ -49,7 +49,7 @@ def fastest(shape: tuple[int, int, int, int], turned: bool, along_k: bool) -> tu
     times = (
         (one.time_us(m, n, k, products, _SIZE, device.current().sm_count), one)
         for one in tiles()
-        if one.general >= turned
+        if one.general >= transposed
     )
     time, one = min(times, key=lambda pair: pair[0])
     return one, time
@@ -70,17 +70,17 @@ def unsupported(p: Problem) -> str:
 
 
 def time_us(p: Problem) -> float:
-    """How long the fastest tile takes, as measured times tell."""
-    found = _fastest(p)
-    assert found is not None
-    return found[1]
+    """The time of the fastest tile by the measured times."""
+    choice = _fastest(p)
+    assert choice is not None
+    return choice[1]
 
 
 def tiling(p: Problem) -> Tile:
-    """What a block makes."""
-    found = _fastest(p)
-    assert found is not None
-    return found[0]
+    """The tile of a block."""
+    choice = _fastest(p)
+    assert choice is not None
+    return choice[0]
 
 
 def _fastest(p: Problem) -> tuple[Tile, float] | None:
@@ -102,8 +102,8 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
     that cluster.py takes. A row's bits depend on k, the type and the columns alone."""
     m, n, k, products = out.shape[-2], out.shape[-1], a.shape[-1], prod(out.shape[:-2])
     stacks = readable(a, "rows"), readable(b, "columns")
-    turned = stacks[0].transposed, not stacks[1].transposed
-    boxes = (common.CHUNK if turned[0] else one.rows, common.CHUNK if turned[1] else one.columns)
+    transposed = stacks[0].transposed, not stacks[1].transposed
+    tma_boxes = (common.CHUNK if transposed[0] else one.rows, common.CHUNK if transposed[1] else one.columns)
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     call = _CALL.pack(
         row=n,
@@ -117,20 +117,20 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
         whole=n * _SIZE % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
     )
     blocks = products * -(-m // one.rows) * -(-n // one.columns)
-    spec = SOURCE.of(_expression(a.dtype.name, one, turned))
-    operands = common.mapped(stacks, boxes, (m, n), turned, k)
+    spec = SOURCE.of(_expression(a.dtype.name, one, transposed))
+    operands = common.mapped(stacks, tma_boxes, (m, n), transposed, k)
     launch(spec, (min(blocks, device.current().sm_count), 1, 1), common.THREADS, call, *operands, dense)
     if dense is not out:
         copying.copy_to(dense, out)
 
 
-def _expression(element: str, one: Tile, turned: tuple[bool, bool]) -> str:
-    flags = ", ".join("true" if side else "false" for side in turned)
+def _expression(element: str, one: Tile, transposed: tuple[bool, bool]) -> str:
+    flags = ", ".join("true" if side else "false" for side in transposed)
     return f"pk::hopper_turns<{common.HALVES[element]}, {one.rows}, {one.columns}, {flags}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for element, one, b_turned in product_of(common.HALVES, tiles(), (False, True)):
-        for a_turned in (False, True)[: 1 + one.general]:
-            yield (_expression(element, one, (a_turned, b_turned)),)
+    for element, one, b_transposed in product_of(common.HALVES, tiles(), (False, True)):
+        for a_transposed in (False, True)[: 1 + one.general]:
+            yield (_expression(element, one, (a_transposed, b_transposed)),)

@@ -25,7 +25,7 @@ _PLACES = 0x7F5A_1234_5670, 0x1_0000_0000  # addresses that maps are made for, a
 
 
 def tail(itemsize: int, box: int, length: int, lines: int, lead: int, matrices: int, step: int) -> bytes:
-    """What follows the address in the map of a stack of matrices: lines of `length` elements, `lead` apart; matrices
+    """Tail of a tensor map after the address, of stacked matrices: lines of `length` elements, `lead` apart; matrices
     `step` elements apart. box: lines that are copied at a time, 128 bytes of each.
 
     The array's first element must be at a multiple of 16 bytes, as the strides must be. The same bytes for the same
@@ -50,7 +50,8 @@ def refusal() -> str:
 def _refusal(device: int) -> str:
     one, other = (_encoded(device, 2, 128, (64, 128, 1), (128, 16384), place) for place in _PLACES)
     if one[_ADDRESS:] == other[_ADDRESS:] and all(
-        made[:_ADDRESS] == place.to_bytes(_ADDRESS, "little") for made, place in zip((one, other), _PLACES, strict=True)
+        encoded[:_ADDRESS] == place.to_bytes(_ADDRESS, "little")
+        for encoded, place in zip((one, other), _PLACES, strict=True)
     ):
         return ""
     return "this driver's CUtensorMap does not begin with the array's address"

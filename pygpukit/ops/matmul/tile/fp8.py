@@ -63,14 +63,14 @@ def tiling(p: Problem) -> None:
 
 
 def time_us(p: Problem) -> float:
-    """How long the tile takes, as measured times tell."""
+    """The time of the tile by the measured times."""
     products, m, n, k = p.folded.extents
     size, sms = p.dtype.itemsize, p.device.sm_count
     return fastest("fp8", m, n, k, products, size, sms).time_us(m, n, k, products, size, sms)
 
 
 def reason(p: Problem) -> str:
-    """What is computed."""
+    """The computation in words."""
     return f"{p.dtype} on tensor cores, every 128 of k summed anew and added in float32"
 
 

@@ -37,7 +37,7 @@ class _Tile(NamedTuple):
 
 
 _TILES = (_Tile(16, 64, 4, 2), _Tile(64, 64, 4, 2), _Tile(128, 128, 8, 1))  # the first that has all rows, or the last
-_MANY = _Tile(16, 64, 4, 4)  # in place of the first where every multiprocessor has a block
+_BUSY = _Tile(16, 64, 4, 4)  # in place of the first where every multiprocessor has a block
 
 
 def unscalable(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
@@ -64,7 +64,7 @@ def time_us(p: Problem) -> float:
 
 
 def reason(p: Problem) -> str:
-    """What is computed."""
+    """The computation in words."""
     return f"fp8 decoded to {p.dtype} on tensor cores, every 128 of k summed anew and added in float32"
 
 
@@ -77,12 +77,12 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
     dense = out if direct else native.empty((m, n), a.dtype if out.dtype == a.dtype else float32)
     one = next((one for one in _TILES if m <= one.rows), _TILES[-1])
     if one is _TILES[0] and n > one.columns * device.current().sm_count:
-        one = _MANY
-    given = [left.values, None if right.by_block else right.values, right.values if right.by_block else None]
+        one = _BUSY
+    operands = [left.values, None if right.by_block else right.values, right.values if right.by_block else None]
     counts = (m, n, -(-k // BLOCK))
     steps = (left.steps[:1], right.steps[:1], right.steps)
     numbers = [m, n, k, rows.lead, columns.lead]
-    for values, count, step in zip(given, counts, steps, strict=True):
+    for values, count, step in zip(operands, counts, steps, strict=True):
         numbers += [count if values is not None else 0, *step]
     launch(
         DECODED.of(_expression(b.dtype.name, a.dtype.name, dense.dtype.name, one)),
@@ -90,7 +90,7 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
         (1, 1, 1),
         *(span(array)[0] for array in (rows.array, columns.array)),
         span(dense)[0],
-        *(span(dense if values is None else values)[0] for values in given),
+        *(span(dense if values is None else values)[0] for values in operands),
         struct.pack("<f", left.number * right.number),
         *(struct.pack("<i", number) for number in numbers),
     )
@@ -105,6 +105,6 @@ def _expression(weight: str, element: str, result: str, one: _Tile) -> str:
 
 @DECODED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for weight, element, one in product_of(WEIGHTS, ELEMENTS, (*_TILES, _MANY)):
+    for weight, element, one in product_of(WEIGHTS, ELEMENTS, (*_TILES, _BUSY)):
         for result in (element, "float32"):
             yield (_expression(weight, element, result, one),)

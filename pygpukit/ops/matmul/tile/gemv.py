@@ -37,7 +37,7 @@ finishes = in_another_launch
 
 @dataclass(frozen=True)
 class Block:
-    """What one block makes.
+    """The tile of one block.
 
     up_to_rows: the most rows of a product that plans make so, 0 for none. columns: of the result. depth: of a step of
     the sum. warps, and blocks on a multiprocessor: as the compiler is told.
@@ -60,7 +60,7 @@ def block() -> Block:
 
 
 def takes(m: int, transposed: bool) -> bool:
-    """Whether plans make products of m rows by these kernels. transposed: how the left operand lies."""
+    """True if plans make products of m rows by these kernels. transposed: how the left operand lies."""
     return m <= min(block().up_to_rows, _ROWS[-1]) and not transposed
 
 
@@ -77,12 +77,12 @@ def time_us(p: Problem) -> float:
 
 
 def tiling(p: Problem) -> Block:
-    """What one block makes."""
+    """The tile of one block."""
     return block()
 
 
 def reason(p: Problem) -> str:
-    """What is computed, and how the block was chosen."""
+    """The computation, and how the block was chosen."""
     return f"{p.dtype} on tensor cores, summed in float32; the fastest tile by {times.source()}"
 
 

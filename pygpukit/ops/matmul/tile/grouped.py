@@ -25,7 +25,7 @@ GROUPED = KernelSpec(__file__, "grouped.cu", front_end="tile", ahead=("sm_90a",)
 
 
 def has_bits_of_tiles(x: GPUArray, w: GPUArray) -> bool:
-    """Whether the rows' product, and the groups' products of a row each, have the bits that tile kernels give."""
+    """True if the rows' product, and the groups' products of a row each, have the bits that tile kernels give."""
     (rows, k), (groups, _, n) = x.shape, w.shape
     kind, size = family(x.dtype, x.dtype, False), x.itemsize
     if kind is None or not 0 < groups <= MAX_BATCH:
@@ -52,10 +52,10 @@ def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     width = aligned_length(n, out.itemsize)
     dense = out if width == n else native.empty((rows, width), out.dtype)
     one = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, device.current().sm_count, general=True)
-    most = rows // one.rows + groups + 1  # a group's last tile may be a part
+    max_tiles = rows // one.rows + groups + 1  # a group's last tile may be a part
     launch(
         GROUPED.of(_expression(out.dtype.name, one, right.transposed)),
-        (most * -(-n // one.columns), 1, 1),
+        (max_tiles * -(-n // one.columns), 1, 1),
         (1, 1, 1),
         span(left.array)[0],
         span(right.array)[0],

@@ -44,7 +44,7 @@ def refusal(p: Problem) -> str:
 
 
 def time_us(p: Problem) -> float:
-    """How long the fastest tile takes, as measured times tell."""
+    """The time of the fastest tile by the measured times."""
     products, m, n, k = p.folded.extents
     size, sms = p.dtype.itemsize, p.device.sm_count
     unaligned = n % _ROW != 0
@@ -55,7 +55,7 @@ def time_us(p: Problem) -> float:
 
 
 def tiling(p: Problem) -> Tile:
-    """What one block makes."""
+    """The tile of one block."""
     products, m, n, k = p.folded.extents
     left, right = p.folded.a.in_place(), p.folded.b.in_place()
     general = (left is not None and left[0]) or n % _ROW != 0
@@ -64,7 +64,7 @@ def tiling(p: Problem) -> Tile:
 
 
 def reason(p: Problem) -> str:
-    """What is computed, and how the tile was chosen."""
+    """The computation, and how the tile was chosen."""
     return f"{p.dtype} on tensor cores, summed in float32; the fastest tile by {times.source()}"
 
 
@@ -118,7 +118,7 @@ def _listing() -> Iterator[tuple[str, ...]]:
 
 
 def _deep(*leads: int) -> bool:
-    """Whether rows begin in the middle of 32 bytes: see fastest()."""
+    """True if rows begin in the middle of 32 bytes: see fastest()."""
     return any(lead % (2 * _ROW) for lead in leads)
 
 

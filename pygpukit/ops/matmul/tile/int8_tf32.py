@@ -40,20 +40,20 @@ def refusal(p: Problem) -> str:
 
 
 def tiling(p: Problem) -> Tile:
-    """What one block makes."""
+    """The tile of one block."""
     products, m, n, k = p.extents
     return fastest(p.family or "", m, n, k, products, p.dtype.itemsize, p.device.sm_count)
 
 
 def time_us(p: Problem) -> float:
-    """How long the fastest tile takes, as measured times tell."""
+    """The time of the fastest tile by the measured times."""
     products, m, n, k = p.folded.extents
     size, sms = p.dtype.itemsize, p.device.sm_count
     return fastest(p.family or "", m, n, k, products, size, sms).time_us(m, n, k, products, size, sms)
 
 
 def reason(p: Problem) -> str:
-    """What is computed, and how the tile was chosen."""
+    """The computation, and how the tile was chosen."""
     return f"{_DONE[p.family or ''].format(p.dtype)}; the fastest tile by {times.source()}"
 
 

@@ -18,7 +18,7 @@ _DEEP = 128  # bytes of a step
 
 @dataclass(frozen=True)
 class Tile:
-    """What one block of a tile kernel makes, and its measured times.
+    """The tile of one block of a tile kernel, and its measured times.
 
     rows, columns: of the result. depth: of one step of the sum. warps: of a block, as the compiler is told. fixed_us:
     of a launch; wave_us: of one tile on every multiprocessor, without its steps; step_us: of one step of a wave;
@@ -37,7 +37,7 @@ class Tile:
     general: bool = False
 
     def time_us(self, m: int, n: int, k: int, batches: int, itemsize: int, multiprocessors: int) -> float:
-        """How long a product takes, as the measured times tell."""
+        """The time of a product by the measured times."""
         waves = -(-batches * -(-m // self.rows) * -(-n // self.columns) // multiprocessors)
         mb = batches * (m * k + k * n + m * n) * itemsize / 2**20
         return self.fixed_us + waves * (self.wave_us + -(-k // self.depth) * self.step_us) + mb * self.us_per_mb
@@ -54,11 +54,11 @@ def tiles(family: str) -> tuple[Tile, ...]:
 
 
 @by_device
-def of_pairs(family: str) -> tuple[Tile, ...]:
-    """What pairs of blocks of cluster.cu make, with their measured times. general: compiled for a transposed left
+def cluster_tiles(family: str) -> tuple[Tile, ...]:
+    """Tiles of a cluster of two blocks (cluster.cu) with measured times. general: compiled for a transposed left
     operand, too."""
-    found = times.table()["hopper"].get(family, [])
-    return tuple(Tile(**one) for one in found)
+    rows = times.table()["hopper"].get(family, [])
+    return tuple(Tile(**one) for one in rows)
 
 
 def fastest(
