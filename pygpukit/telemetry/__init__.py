@@ -1,1 +1,1 @@
-"""What is told of the process: frames and state for pages and recorders, made only while somebody looks."""
+"""Telemetry of the process: frames and state for pages and recorders, made only while there are subscribers."""

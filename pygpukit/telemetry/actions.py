@@ -17,7 +17,7 @@ _MAX_NUMBER = 32  # characters
 
 
 def _controls(_args: dict[str, Any]) -> dict[str, Any]:
-    """What a page may draw a control for."""
+    """The controls that a page may draw."""
     return {"actions": ["cancel", *(name for name in ACTIONS if name not in ("controls", "cells"))]}
 
 
@@ -90,28 +90,28 @@ def _share(args: dict[str, Any]) -> dict[str, Any]:
 
 def _task(args: dict[str, Any], action: str, more: str = "") -> tuple[Any, _core.TaskRecord]:
     """The task that a request names, and its scheduler. more: what else the action needs."""
-    wanted = args.get("task")
-    if not isinstance(wanted, str):
+    task_id = args.get("task")
+    if not isinstance(task_id, str):
         raise ValueError(f'{action} needs args {{"task": id{more}}}')
     for scheduler in _schedulers():
-        record = scheduler.core.get(wanted)
+        record = scheduler.core.get(task_id)
         if record is not None:
             return scheduler, record
-    raise ValueError(f"no task {_short(wanted)}: never submitted here, or ended and forgotten")
+    raise ValueError(f"no task {_short(task_id)}: never submitted here, or ended and forgotten")
 
 
 def _fraction(value: Any) -> float:
     """A share as people write it: 0.3, "0.3", "30 %"."""
-    wanted = 'a fraction of the device from 0 to 1, or per cent, such as 0.3 or "30 %"'
+    expected = 'a fraction of the device from 0 to 1, or per cent, such as 0.3 or "30 %"'
     percent = isinstance(value, str) and value.strip().endswith("%")
-    number = _number(value.strip().rstrip("%") if percent else value, "share", wanted)
+    number = _number(value.strip().rstrip("%") if percent else value, "share", expected)
     share = number / 100 if percent else number
     if not 0 <= share <= 1:
-        raise ValueError(f"share={_short(value)}; give {wanted}")
+        raise ValueError(f"share={_short(value)}; give {expected}")
     return share
 
 
-def _number(value: Any, field: str, wanted: str) -> float:
+def _number(value: Any, field: str, expected: str) -> float:
     """A number that came as itself or as a text."""
     short = not isinstance(value, str) or len(value) <= _MAX_NUMBER
     if isinstance(value, str | int | float) and not isinstance(value, bool) and short:
@@ -119,11 +119,11 @@ def _number(value: Any, field: str, wanted: str) -> float:
             number = float(value)
             if math.isfinite(number):
                 return number
-    raise ValueError(f"{field}={_short(value)}; give {wanted}")
+    raise ValueError(f"{field}={_short(value)}; give {expected}")
 
 
 def _short(value: Any) -> str:
-    """What a request brought, as an answer may repeat it."""
+    """The value of a request, as an answer may repeat it."""
     return reprlib.repr(value)
 
 
@@ -133,10 +133,10 @@ def _trim(_args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schedulers() -> list[Any]:
-    found = list(tenants.schedulers())
-    if not found:
+    schedulers = list(tenants.schedulers())
+    if not schedulers:
         raise ValueError("there is no scheduler: make one with gp.scheduler.Scheduler()")
-    return found
+    return schedulers
 
 
 ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {

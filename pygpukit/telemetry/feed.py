@@ -1,4 +1,4 @@
-"""The messages of one onlooker, a page or a recorder: the state first, then frames, and what frames lack."""
+"""The messages of one subscriber, a page or a recorder: the state first, then frames, and what frames lack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pygpukit.telemetry.sensors import DeviceSampler
 from pygpukit.telemetry.tenants import TaskSource, adjustments, all_tasks, contexts, cores
 from pygpukit.telemetry.trace import Message
 
-HISTORY_RECORDS = 4096  # what an onlooker gets of the ring's past
+HISTORY_RECORDS = 4096  # what a subscriber gets of the ring's past
 SNAPSHOT_BLOCKS = 4096  # the largest blocks; more would be more than a page can show
 FACT_ROWS = 12_000
 FACTS_S = 0.5  # between two reports of tasks, and of contexts
@@ -24,14 +24,14 @@ DEVICE_S = 1.0
 
 
 class Feed:
-    """Makes messages; sends nothing. device: the sampler of an onlooker that wants device samples."""
+    """Makes messages; sends nothing. device: the sampler of a subscriber that wants device samples."""
 
     def __init__(self, label: str, tasks: TaskSource = all_tasks, device: DeviceSampler | None = None) -> None:
         self.label = label
         self._tasks = tasks
         self._device = device
         self._expected_seq = 0
-        self._told: dict[int, tuple[Any, ...]] = {}
+        self._sent: dict[int, tuple[Any, ...]] = {}
         self._facts_due = 0.0
         self._facts_pending = True
         self._device_due = 0.0
@@ -43,8 +43,8 @@ class Feed:
         self._names_due = 0.0
 
     def begin(self) -> tuple[list[Message], int, int]:
-        """All that an onlooker needs who knows nothing, and where the frames go on: sequence number and name id."""
-        self._told = {}
+        """All that a subscriber needs who knows nothing, and where the frames go on: sequence number and name id."""
+        self._sent = {}
         self._facts_pending = True
         self._facts_due = self._contexts_due = self._device_due = 0.0
         self._cells_version = self._adjustments = -1
@@ -76,12 +76,12 @@ class Feed:
         yield from self._beside()
 
     def flush(self) -> None:
-        """What waits for its time is in the next call of follow()."""
+        """Puts what is held back into the next call of follow()."""
         self._facts_pending = True
         self._facts_due = self._contexts_due = self._names_due = 0.0
 
     def snapshot(self) -> dict[str, Any]:
-        """The state that an onlooker starts from. Records older than `seq` are contained in it."""
+        """The state that a subscriber starts from. Records older than `seq` are contained in it."""
         seq = _core.ring_head()
         blocks = _core.pool_blocks(0)
         if len(blocks) > SNAPSHOT_BLOCKS:
@@ -116,7 +116,7 @@ class Feed:
             self._facts_due = now + FACTS_S
             changed = self._changed_rows()
             # While tasks run their times grow without a record.
-            self._facts_pending = any(phase == "Running" for phase, *_ in self._told.values())
+            self._facts_pending = any(phase == "Running" for phase, *_ in self._sent.values())
             if (partitions := rows.partition_rows(cores())) != self._partitions:
                 self._partitions = partitions
                 yield {"type": "partitions", "rows": partitions}, ()
@@ -124,15 +124,17 @@ class Feed:
                 yield {"type": "tasks", "tNs": _core.now_ns(), "rows": changed}, ()
         if now >= self._contexts_due:  # no record tells of what they get
             self._contexts_due = now + FACTS_S
-            found = rows.context_rows(contexts())
+            context_records = rows.context_rows(contexts())
             if now >= self._shares_due:  # that of one that does nothing falls, and nothing else of it changes
-                is_new = found != self._contexts
+                is_new = context_records != self._contexts
             else:
-                is_new = [row | {"share": 0} for row in found] != [row | {"share": 0} for row in self._contexts]
+                is_new = [row | {"share": 0} for row in context_records] != [
+                    row | {"share": 0} for row in self._contexts
+                ]
             if is_new:
-                self._contexts = found
+                self._contexts = context_records
                 self._shares_due = now + SHARES_S
-                yield {"type": "contexts", "tNs": _core.now_ns(), "rows": found}, ()
+                yield {"type": "contexts", "tNs": _core.now_ns(), "rows": context_records}, ()
         cell_figures.ledger.refresh()
         if self._cells_version != cell_figures.ledger.version:
             self._cells_version = cell_figures.ledger.version
@@ -150,7 +152,7 @@ class Feed:
 
     def _changed_rows(self) -> list[dict[str, Any]]:
         changed = []
-        told = {}
+        sent = {}
         cell_figures.measure_devices()
         unstarted = tenants.unstarted()
         for label, task in self._tasks()[-FACT_ROWS:]:
@@ -160,8 +162,8 @@ class Feed:
             # Of one that launches nothing the share falls, and nothing else changes.
             share = late.of_task(task).share if task.phase == "Running" else None
             state = (task.phase, task.paused, idle, waits, figures, share)
-            if self._told.get(task.number) != state:
+            if self._sent.get(task.number) != state:
                 changed.append(rows.task_row(task, label, idle))
-            told[task.number] = state
-        self._told = told
+            sent[task.number] = state
+        self._sent = sent
         return changed

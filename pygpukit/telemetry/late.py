@@ -20,7 +20,7 @@ _MAX_TENANTS = 4096
 
 
 class Lately(NamedTuple):
-    """What a tenant had of the device lately, None where nothing was promised, and why that is less than promised."""
+    """The recent share of a tenant, None where nothing was promised, and why that is less than promised."""
 
     share: float | None
     shortfall: Shortfall

@@ -11,7 +11,7 @@ from pygpukit.telemetry.trace import TraceError
 _Fields = Mapping[str, tuple[type, ...]]
 
 _NUMBER, _TEXT = (int, float), (str,)
-_MOST = 1 << 64
+_INTEGER_LIMIT = 1 << 64
 _TASK: _Fields = {"number": (int,)}
 _PROMISE: _Fields = {"sharePpm": (int,), "memoryBytes": (int,)}  # may be missing
 _CELL: _Fields = {"launches": (int,), "kept": (int,), "leaked": (int,)}
@@ -51,14 +51,16 @@ def _rows(rows: Any, required: _Fields, optional: _Fields | None = None) -> None
         present = {name: kinds for name, kinds in (optional or {}).items() if name in row}
         for name, kinds in {**required, **present}.items():
             value = row[name]
-            if not isinstance(value, kinds) or (isinstance(value, _NUMBER) and not abs(value) <= _MOST):
+            if not isinstance(value, kinds) or (isinstance(value, _NUMBER) and not abs(value) <= _INTEGER_LIMIT):
                 raise TypeError(f"{name} is {reprlib.repr(value)}")
 
 
 def _numbers(rows: Any, length: int) -> None:
     """Rows of so many whole numbers."""
     for row in _listed(rows):
-        if len(_listed(row)) != length or not all(isinstance(value, int) and 0 <= value <= _MOST for value in row):
+        if len(_listed(row)) != length or not all(
+            isinstance(value, int) and 0 <= value <= _INTEGER_LIMIT for value in row
+        ):
             raise ValueError(f"a row is {reprlib.repr(row)}, not {length} whole numbers")
 
 

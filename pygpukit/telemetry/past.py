@@ -1,4 +1,4 @@
-"""What each tenant had of the device, second by second: noted by the sampler, whether somebody looks or not."""
+"""The device time of each tenant, second by second: recorded by the sampler with and without subscribers."""
 
 from __future__ import annotations
 

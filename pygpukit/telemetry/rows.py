@@ -50,15 +50,15 @@ def task_row(task: _core.TaskRecord, scheduler: str = "", unstarted: bool = Fals
 
 def partition_rows(cores: Sequence[_core.SchedulerCore]) -> list[dict[str, Any]]:
     """The partitions of all schedulers: what each keeps of the device, and what its tasks were promised."""
-    found = []
+    partitions = []
     for core in cores:
         manager = core.partitions()
         for name in manager.partition_ids():
             partition = manager.get(name)
             if partition is not None:
                 keeps, promised = partition.limits.compute_share, partition.usage.compute_used
-                found.append({"id": name, "sharePpm": round(keeps * _PPM), "usedPpm": round(promised * _PPM)})
-    return found
+                partitions.append({"id": name, "sharePpm": round(keeps * _PPM), "usedPpm": round(promised * _PPM)})
+    return partitions
 
 
 def context_rows(contexts: Sequence[ContextRecord]) -> list[dict[str, Any]]:

@@ -55,7 +55,7 @@ def _remember(frame: bytes) -> None:
 
 
 class Sink(Protocol):
-    """What add_sink() takes."""
+    """The interface of a sink for add_sink()."""
 
     visible: bool
     since: int
@@ -119,7 +119,7 @@ class Sampler:
         return self._thread is not None
 
     def sending(self) -> bool:
-        """Whether frames are made, and not only samples of the past."""
+        """True if frames are made, and not only samples of the past."""
         return self.running() and self._sending
 
     def _run(self) -> None:
@@ -173,17 +173,17 @@ class Sampler:
             _remember(frame)
             for sink in members:
                 sink.since, sink.since_name = since, since_name
-                self._tell(sink, sink.send_frame, frame)
+                self._notify(sink, sink.send_frame, frame)
 
     def _pass_by(self, sinks: list[Sink]) -> None:
         for sink in sinks:
-            self._tell(sink, getattr(sink, "unseen", None))
+            self._notify(sink, getattr(sink, "unseen", None))
 
-    def _tell(self, sink: Sink, tell: Callable[..., None] | None, *what: bytes) -> None:
-        if tell is None:
+    def _notify(self, sink: Sink, send: Callable[..., None] | None, *what: bytes) -> None:
+        if send is None:
             return
         try:
-            tell(*what)
+            send(*what)
         except Exception as error:  # a closed comm must not end the others' telemetry
             with self._lock:
                 closed = sink not in self._sinks  # by another thread, while this one sent

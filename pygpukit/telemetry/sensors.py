@@ -68,15 +68,15 @@ class DeviceSampler:
             fields.append(
                 {"key": key, "label": label, "value": reading.value, "unit": unit, "note": reading.reason or note}
             )
-        found = nvml.processes() if nvml is not None else []
+        processes = nvml.processes() if nvml is not None else []
         self._newest = {
             "type": "device",
             "tNs": _core.now_ns(),
             "source": f"NVML, driver {nvml.driver_version()}{self._shared}" if nvml is not None else self._reason,
             "fields": fields,
             "processes": []
-            if isinstance(found, str)
-            else [[p.pid, _name(p.pid), -1 if p.used_bytes is None else p.used_bytes] for p in found],
+            if isinstance(processes, str)
+            else [[p.pid, _name(p.pid), -1 if p.used_bytes is None else p.used_bytes] for p in processes],
         }
         return self._newest
 
@@ -132,9 +132,9 @@ def _name(pid: int) -> str:
 
 
 def _sharing(nvml: NvmlDevice, device: int | None) -> str:
-    """What is said of a device that the system divides or shares; nothing of one that it does not. None: no device."""
-    found = nvml.mig()
-    mode, instance = ("off", None) if isinstance(found, str) else found
+    """The description of a device that the system divides or shares; empty for others. None: no device."""
+    mig = nvml.mig()
+    mode, instance = ("off", None) if isinstance(mig, str) else mig
     text = "" if mode == "off" else f", MIG {mode}"
     if instance is not None:
         text += f" {instance[0]}/{instance[1]}"

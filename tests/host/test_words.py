@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("llm", "models", "nn", "asr", "tts", "pipeline")  # those that are renamed
+PACKAGES = ("llm", "models", "nn", "asr", "tts", "pipeline", "telemetry", "ops/matmul")  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {
     "found": "the noun of what it is",
@@ -25,7 +25,6 @@ BANNED = {
     "odd": "unaligned, remainder",
     "few": "skinny, gemv",
     "onlooker": "subscriber",
-    "boxes": "TMA box",
     "maker": "producer",
 }
 # Documented names, and names that others give: of the standard library and of models' files.

@@ -33,21 +33,21 @@ def test_reported_device_times_are_those_of_the_scheduler_while_tasks_run() -> N
 
     with Scheduler(workers=2) as scheduler:
         tasks = [scheduler.submit(add(size), name=name) for size, name in ((1 << 18, "large"), (1 << 12, "small"))]
-        onlooker = feed.Feed("test")
+        subscriber = feed.Feed("test")
         try:
             deadline = time.monotonic() + 60
             while not all(task.stats().launches > 50 for task in tasks):
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
             before = {task.name: task.stats().gpu_ns for task in tasks}
-            told = gpu_ns_of(onlooker.snapshot()["tasks"])
+            told = gpu_ns_of(subscriber.snapshot()["tasks"])
             after = {task.name: task.stats().gpu_ns for task in tasks}
             assert all(0 < before[name] <= told[name] <= after[name] for name in before), (before, told, after)
         finally:
             stop.set()
         for task in tasks:
             task.result(60)
-        ended = gpu_ns_of(onlooker.snapshot()["tasks"])
+        ended = gpu_ns_of(subscriber.snapshot()["tasks"])
         assert ended == {task.name: task.stats().gpu_ns for task in tasks}
 
 

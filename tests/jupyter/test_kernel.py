@@ -44,20 +44,20 @@ SETTING = """
 from pygpukit._core import native
 from pygpukit.telemetry import sampler as telemetry
 from pygpukit.scheduler import Scheduler
-class Onlooker:
+class Subscriber:
     visible, since, since_name, frames = True, 0, 0, 0
     def send_frame(self, frame): self.frames += 1
-onlooker, go, one = Onlooker(), gp.zeros(1, "int32"), gp.ones(1, "int32")
+subscriber, go, one = Subscriber(), gp.zeros(1, "int32"), gp.ones(1, "int32")
 def release(path, frames):
-    while not os.path.exists(path) or onlooker.frames < frames: time.sleep(0.01)
+    while not os.path.exists(path) or subscriber.frames < frames: time.sleep(0.01)
     with gp.Stream(): native.copy(go, one)
 scheduler = Scheduler(workers=1, start=False)
 unwanted, wanted = scheduler.submit(int, name="unwanted"), scheduler.submit(int, name="wanted")
-telemetry.add_sink(onlooker)
+telemetry.add_sink(subscriber)
 """
 HOLD = "%%cuda\n__global__ void hold(volatile int* go) { while (go[0] == 0) { } }"
 ONE_CALL = """
-threading.Thread(target=release, args=({path!r}, onlooker.frames + 5)).start()
+threading.Thread(target=release, args=({path!r}, subscriber.frames + 5)).start()
 hold[1, 1](go)
 gp.synchronize()
 """
@@ -90,7 +90,7 @@ def test_controls_act_and_frames_come_while_the_main_thread_is_in_one_native_cal
     (tmp_path / "go").touch()
     page.finish(number)  # which it does once five frames more have come
     assert page.outputs(number) == []
-    page.run("telemetry.remove_sink(onlooker); scheduler.close()")
+    page.run("telemetry.remove_sink(subscriber); scheduler.close()")
 
 
 SHOWN = """

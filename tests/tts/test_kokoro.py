@@ -118,7 +118,7 @@ def test_speed_voices_and_loudness(model: gp.tts.KokoroModel, tmp_path: Path) ->
 
 
 def test_refusals_come_before_anything_is_computed(model: gp.tts.KokoroModel, monkeypatch: Any) -> None:
-    monkeypatch.setattr(model.network, "told", None)
+    monkeypatch.setattr(model.network, "predict", None)
     with pytest.raises(gp.InvalidSpecError, match="nothing to speak in ''"):
         model.synthesize("")
     with pytest.raises(gp.InvalidSpecError, match="nothing to speak"):
