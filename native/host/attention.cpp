@@ -13,7 +13,7 @@ constexpr int64_t kPlacePart = 16 << 10;  // elements
 
 thread_local std::vector<float> t_scores;
 
-void turned(const Attention &a, float *head, int64_t position, const Norm &norm) {
+void rotated(const Attention &a, float *head, int64_t position, const Norm &norm) {
   if (norm.weight != nullptr) kernels().norm(head, norm.weight, norm.bias, a.dim, norm.epsilon, norm.centered, head);
   if (a.cos == nullptr) return;
   const int64_t half = a.dim / 2;
@@ -33,9 +33,9 @@ void place_row(const Attention &a, int64_t row) {
   const int64_t position = a.positions[row];
   const size_t bytes = static_cast<size_t>(a.dim) * sizeof(float);
   float *q = a.qkv + row * (a.heads + 2 * a.kv_heads) * a.dim, *k = q + a.heads * a.dim, *v = k + a.kv_heads * a.dim;
-  for (int64_t head = 0; head < a.heads; ++head) turned(a, q + head * a.dim, position, a.q_norm);
+  for (int64_t head = 0; head < a.heads; ++head) rotated(a, q + head * a.dim, position, a.q_norm);
   for (int64_t head = 0; head < a.kv_heads; ++head) {
-    turned(a, k + head * a.dim, position, a.k_norm);
+    rotated(a, k + head * a.dim, position, a.k_norm);
     std::memcpy(cached(a, a.k, row, head) + position * a.dim, k + head * a.dim, bytes);
     std::memcpy(cached(a, a.v, row, head) + position * a.dim, v + head * a.dim, bytes);
   }

@@ -33,6 +33,18 @@ ALLOWED = {
     "BoundedProtocol.connection_made",  # asyncio's
     "Rules.most_probable",  # mathematics
 }
+# Other languages, as far as they are renamed: the words that no declaration has.
+OTHERS = {
+    ".rs": ("onlooker", "maker", "turned", "odd"),
+    ".ts": ("onlooker", "maker", "turned", "odd"),
+    ".cpp": ("onlooker", "maker", "turned"),
+    ".h": ("onlooker", "maker", "turned"),
+}
+FOLDERS = {".rs": "rust", ".ts": "extension", ".cpp": "native", ".h": "native"}
+DECLARATION = re.compile(
+    r"\b(?:(?:fn|let|mut|const|static|struct|enum|trait|mod|function|class|interface|type|namespace|auto|int|bool"
+    r"|float|double|unsigned|size_t|u?int\d+_t|void)\b[ *&]+)+([A-Za-z_]\w*)"
+)
 OPENINGS = re.compile(r"(What|How|Whether)\b")
 
 
@@ -80,6 +92,35 @@ def problems(source: str, where: str) -> list[str]:
         if name not in ALLOWED
     ]
     return wrong + [f"{where}:{line}: a docstring opens with {text!r}" for text, line in openings(tree)]
+
+
+def declared(source: str, words_of: tuple[str, ...]) -> list[str]:
+    """The names that Rust, TypeScript or C++ declares with one of these words."""
+    return [name for name in DECLARATION.findall(source) if words(name) & set(words_of)]
+
+
+@pytest.mark.parametrize("suffix", OTHERS)
+def test_declarations_of_other_languages_have_the_glossarys_words(suffix: str) -> None:
+    ignored = {"node_modules", "target", "lib", "dist"}
+    files = [f for f in sorted((ROOT / FOLDERS[suffix]).rglob(f"*{suffix}")) if not ignored & set(f.parts)]
+    sources = [(f"{file.relative_to(ROOT)}", file.read_text("utf-8")) for file in files]
+    assert sum(len(DECLARATION.findall(source)) for _, source in sources) > 100
+    assert [f"{where}: {name}" for where, source in sources for name in declared(source, OTHERS[suffix])] == []
+
+
+@pytest.mark.parametrize(
+    ("suffix", "source", "name"),
+    [
+        (".rs", "pub fn onlooker_of(x: u8) {}", "onlooker_of"),
+        (".rs", "    let mut odd_rows = 1;", "odd_rows"),
+        (".ts", "export function turnedBy(): void {}", "turnedBy"),
+        (".ts", "  const isOdd = true;", "isOdd"),
+        (".cpp", "struct FrameMaker {};", "FrameMaker"),
+        (".h", "  const uint32_t turned = 1;", "turned"),
+    ],
+)
+def test_a_word_put_back_in_another_language_is_refused(suffix: str, source: str, name: str) -> None:
+    assert declared(source, OTHERS[suffix]) == [name]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

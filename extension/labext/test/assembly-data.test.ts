@@ -28,9 +28,9 @@ it('waits while the kernel works, and refuses what it cannot read', () => {
   for (const answer of wrong) {
     expect(() => parseAssembly(answer)).toThrow('cannot read');
   }
-  const odd = { ...ANSWER, listings: { ptx: { lines: [1, [2], [-3, 'a'], ['b', 'c'], null] }, sass: 4 } };
-  expect(parseAssembly(odd)?.listings.ptx.lines).toEqual([{ source: 0, text: 'a' }, { source: 0, text: 'c' }]);
-  expect(parseAssembly(odd)?.listings.sass.problem).toBe('The kernel sent no such listing.');
+  const malformed = { ...ANSWER, listings: { ptx: { lines: [1, [2], [-3, 'a'], ['b', 'c'], null] }, sass: 4 } };
+  expect(parseAssembly(malformed)?.listings.ptx.lines).toEqual([{ source: 0, text: 'a' }, { source: 0, text: 'c' }]);
+  expect(parseAssembly(malformed)?.listings.sass.problem).toBe('The kernel sent no such listing.');
 });
 
 it('says what it does not know, and guesses nothing', () => {

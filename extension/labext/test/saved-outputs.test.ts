@@ -49,11 +49,11 @@ test('the newest picture is put into the outputs of its model, once, as no step 
 });
 
 test('a cell without outputs, and outputs of any shape, are left as they are', () => {
-  const odd = [new Output('text'), new Output([1]), new Output({ [WIDGET]: 'mine' }), new Output({ [WIDGET]: { model_id: 3 } })];
+  const malformed = [new Output('text'), new Output([1]), new Output({ [WIDGET]: 'mine' }), new Output({ [WIDGET]: { model_id: 3 } })];
   const saved = new SavedOutputs();
-  for (const cell of [cellOf(...odd), { ymodel: { get: () => undefined }, transact: () => undefined }]) {
+  for (const cell of [cellOf(...malformed), { ymodel: { get: () => undefined }, transact: () => undefined }]) {
     saved.keep(cell, 'mine', { kind: 'text/html', text: 'now' });
     saved.put(cell);
   }
-  expect(odd.map(({ sets }) => sets)).toEqual([0, 0, 0, 0]);
+  expect(malformed.map(({ sets }) => sets)).toEqual([0, 0, 0, 0]);
 });

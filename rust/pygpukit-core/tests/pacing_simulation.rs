@@ -293,9 +293,9 @@ fn order_idle_tenants_and_shorter_kernels_change_no_share() {
         let apart = plain.iter().zip(changed).map(|(a, b)| (a - b).abs());
         assert!(apart.fold(0.0, f64::max) <= 0.5, "{what}: {plain:?} became {changed:?}");
     };
-    let mut turned = four();
-    turned.reverse();
-    let mut back = percent(&turned);
+    let mut reversed = four();
+    reversed.reverse();
+    let mut back = percent(&reversed);
     back.reverse();
     same(&back, "another order");
     // It had its turn at the start, so that the gate knows it, and wants nothing since.
