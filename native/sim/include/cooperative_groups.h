@@ -1,4 +1,4 @@
-// cooperative_groups.h: thread blocks, clusters, grids, tiles of up to 32 threads and coalesced groups.
+// cooperative_groups.h: thread blocks, clusters, grids, tiles and coalesced groups.
 #pragma once
 #pragma GCC system_header
 
@@ -35,7 +35,7 @@ struct thread_block {
   static dim3 dim_threads() { return blockDim; }
 };
 PK_SIM_INLINE thread_block this_thread_block() { return {}; }
-// Room that a device of the 7th generation wants for tiles of several warps.
+// Room that a device of the 7th generation wants for tiles of several warps; here they bring their own.
 template <unsigned MaxBlockSize = 1024>
 struct block_tile_memory {
   char pk_sim_unused;
@@ -98,6 +98,7 @@ PK_SIM_INLINE cluster_group this_cluster() { return {}; }
 
 // What groups inside a warp share: the lanes of `mask`, ranked in their order.
 struct pk_sim_lanes {
+  static constexpr bool pk_sim_wide = false;
   unsigned mask;
   static unsigned lane() { return pk_sim_block_rank() % 32; }
   unsigned thread_rank() const { return (unsigned)__popc(mask & ((1u << lane()) - 1)); }
@@ -158,14 +159,25 @@ struct pk_sim_lanes {
   }
 };
 
+#include "pk_sim_wide_tile.h"
+
+template <unsigned Size, bool Wide>
+struct pk_sim_tile_of {
+  static_assert(Size >= 1 && (Size & (Size - 1)) == 0, "the size of a tile is a power of two");
+  typedef pk_sim_lanes type;
+};
+template <unsigned Size>
+struct pk_sim_tile_of<Size, true> {
+  typedef pk_sim_wide_tile<Size> type;
+};
+
 template <unsigned Size, class Parent = void>
-struct thread_block_tile : pk_sim_lanes {
-  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
-                "on the simulated device a tile has 1, 2, 4, 8, 16 or 32 threads");
+struct thread_block_tile : pk_sim_tile_of<Size, (Size > 32)>::type {
+  typedef typename pk_sim_tile_of<Size, (Size > 32)>::type pk_sim_base;
   thread_block_tile() = default;
   template <class Other>
   thread_block_tile(const thread_block_tile<Size, Other> &other)
-      : pk_sim_lanes{other.mask}, pk_sim_rank(other.pk_sim_rank), pk_sim_count(other.pk_sim_count) {}
+      : pk_sim_base(other), pk_sim_rank(other.pk_sim_rank), pk_sim_count(other.pk_sim_count) {}
   unsigned meta_group_rank() const { return pk_sim_rank; }
   unsigned meta_group_size() const { return pk_sim_count; }
   unsigned pk_sim_rank, pk_sim_count;
@@ -215,19 +227,25 @@ PK_SIM_INLINE unsigned pk_sim_tile_mask(unsigned size) {
   return (count == 32 ? ~0u : (1u << count) - 1) << first % 32;
 }
 template <unsigned Size>
-PK_SIM_INLINE thread_block_tile<Size, thread_block> tiled_partition(const thread_block &) {
+PK_SIM_INLINE thread_block_tile<Size, thread_block> tiled_partition(const thread_block &parent, PK_SIM_HERE) {
   thread_block_tile<Size, thread_block> tile;
-  tile.mask = pk_sim_tile_mask(Size);
+  if constexpr (Size > 32)
+    tile.pk_sim_begin(parent, pk_sim_file, pk_sim_line);
+  else
+    tile.mask = pk_sim_tile_mask(Size);
   tile.pk_sim_rank = pk_sim_block_rank() / Size;
   tile.pk_sim_count = (pk_sim_block_size() + Size - 1) / Size;
   return tile;
 }
 template <unsigned Size, unsigned ParentSize, class Grandparent>
 PK_SIM_INLINE thread_block_tile<Size, thread_block_tile<ParentSize, Grandparent>> tiled_partition(
-    const thread_block_tile<ParentSize, Grandparent> &parent) {
+    const thread_block_tile<ParentSize, Grandparent> &parent, PK_SIM_HERE) {
   static_assert(Size <= ParentSize, "a tile is at most as large as what it is a part of");
   thread_block_tile<Size, thread_block_tile<ParentSize, Grandparent>> tile;
-  tile.mask = pk_sim_tile_mask(Size);
+  if constexpr (Size > 32)
+    tile.pk_sim_begin(parent, pk_sim_file, pk_sim_line);
+  else
+    tile.mask = pk_sim_tile_mask(Size);
   tile.pk_sim_rank = parent.thread_rank() / Size;
   tile.pk_sim_count = ParentSize / Size;
   return tile;

@@ -35,12 +35,18 @@ struct bit_xor {
 // Partners and their order are those of a device, so that sums of floats have the same bits there.
 template <class Group, class T, class Operation>
 PK_SIM_INLINE T inclusive_scan(const Group &group, T value, Operation operation, PK_SIM_HERE) {
-  const unsigned rank = group.thread_rank();
-  for (unsigned distance = 1; distance < group.size(); distance *= 2) {
-    const T other = group.shfl_up(value, distance, pk_sim_file, pk_sim_line);
-    if (distance <= rank) value = operation(value, other);
+  if constexpr (Group::pk_sim_wide) {
+    T without;
+    group.pk_sim_scan(value, without, operation, pk_sim_file, pk_sim_line);
+    return value;
+  } else {
+    const unsigned rank = group.thread_rank();
+    for (unsigned distance = 1; distance < group.size(); distance *= 2) {
+      const T other = group.shfl_up(value, distance, pk_sim_file, pk_sim_line);
+      if (distance <= rank) value = operation(value, other);
+    }
+    return value;
   }
-  return value;
 }
 template <class Group, class T>
 PK_SIM_INLINE T inclusive_scan(const Group &group, T value, PK_SIM_HERE) {
@@ -48,9 +54,15 @@ PK_SIM_INLINE T inclusive_scan(const Group &group, T value, PK_SIM_HERE) {
 }
 template <class Group, class T, class Operation>
 PK_SIM_INLINE T exclusive_scan(const Group &group, T value, Operation operation, PK_SIM_HERE) {
-  const T whole = inclusive_scan(group, value, operation, pk_sim_file, pk_sim_line);
-  const T before = group.shfl_up(whole, 1, pk_sim_file, pk_sim_line);
-  return group.thread_rank() == 0 ? T{} : before;
+  if constexpr (Group::pk_sim_wide) {
+    T without;
+    group.pk_sim_scan(value, without, operation, pk_sim_file, pk_sim_line);
+    return without;
+  } else {
+    const T whole = inclusive_scan(group, value, operation, pk_sim_file, pk_sim_line);
+    const T before = group.shfl_up(whole, 1, pk_sim_file, pk_sim_line);
+    return group.thread_rank() == 0 ? T{} : before;
+  }
 }
 template <class Group, class T>
 PK_SIM_INLINE T exclusive_scan(const Group &group, T value, PK_SIM_HERE) {
@@ -58,14 +70,18 @@ PK_SIM_INLINE T exclusive_scan(const Group &group, T value, PK_SIM_HERE) {
 }
 template <class Group, class T, class Operation>
 PK_SIM_INLINE T reduce(const Group &group, T value, Operation operation, PK_SIM_HERE) {
-  const unsigned size = group.size();
-  if (size & (size - 1)) {
-    const T whole = inclusive_scan(group, value, operation, pk_sim_file, pk_sim_line);
-    return group.shfl(whole, size - 1, pk_sim_file, pk_sim_line);
+  if constexpr (Group::pk_sim_wide) {
+    return group.pk_sim_reduce(value, operation, pk_sim_file, pk_sim_line);
+  } else {
+    const unsigned size = group.size();
+    if (size & (size - 1)) {
+      const T whole = inclusive_scan(group, value, operation, pk_sim_file, pk_sim_line);
+      return group.shfl(whole, size - 1, pk_sim_file, pk_sim_line);
+    }
+    for (unsigned partner = size / 2; partner; partner /= 2)
+      value = operation(value, group.shfl_xor(value, partner, pk_sim_file, pk_sim_line));
+    return value;
   }
-  for (unsigned partner = size / 2; partner; partner /= 2)
-    value = operation(value, group.shfl_xor(value, partner, pk_sim_file, pk_sim_line));
-  return value;
 }
 
 // ---- copies: done at once by the calling threads, each a part
