@@ -428,7 +428,14 @@ class SchedulerCore:
         max_queue: int = 1000,
         max_finished: int = 4096,
         workers: int = 0,
-    ) -> None: ...
+        order: str | None = None,
+        admission: str | None = None,
+    ) -> None:
+        """order, admission: of orders() and admissions(); None = the first. ValueError for another name."""
+    @staticmethod
+    def orders() -> list[str]: ...
+    @staticmethod
+    def admissions() -> list[str]: ...
     def submit(
         self,
         id: str,

@@ -8,55 +8,28 @@ import itertools
 import math
 import os
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, SupportsFloat, SupportsIndex, cast, overload
+from typing import Any, SupportsFloat, SupportsIndex, cast
 
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import sharing
 from pygpukit.core.backend import ensure
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import chrome, events, live, metrics, processes, request, shares, slicer, units
+from pygpukit.scheduler import live, processes, request, units
 from pygpukit.scheduler.desk import Desk
-from pygpukit.scheduler.events import EVENT_KINDS, Events, TaskEvents
 from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.functions import name_of
 from pygpukit.scheduler.partitions import fields_as_asked, partition_limits
-from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.task import Task, TaskStats
+from pygpukit.scheduler.views import SchedulerViews
 
 _PPM = 1_000_000
 _CLOSED = "this scheduler is closed; make a new one"
-_RECORD_FIELDS = (
-    "number",
-    "id",
-    "name",
-    "phase",
-    "reason",
-    "paused",
-    "detail",
-    "field",
-    "error",
-    "memory_bytes",
-    "share_ppm",
-    "memory_limit",
-    "share_limit_ppm",
-    "partition",
-    "policy",
-    "priority",
-    "deadline_ns",
-    "submitted_ns",
-    "started_ns",
-    "finished_ns",
-    "launches",
-    "slices",
-    "gpu_ns",
-    "paced",
-)
 
 
-class Scheduler:
+class Scheduler(SchedulerViews):
     """Admits functions by memory, compute share, priority and dependencies, and runs them on dispatcher threads.
 
     sched_tick_ms, window_ms: milliseconds, more than 0; they change nothing. Dispatching follows events, and shares are
@@ -67,7 +40,13 @@ class Scheduler:
 
     start: the first submit() starts the dispatcher threads. With False nothing runs before start(), so that it can be
     filled first; result(), `await task` and `with scheduler:` call that, and step() runs one task at a time on the
-    calling thread. Tasks of one priority are served in the order of their submission.
+    calling thread.
+
+    order: which of the admitted tasks of one priority starts next. "turns": partitions take turns by their weight, and
+    the tasks of one come in the order of submission; "fifo": in the order of submission; "deadline": the earliest
+    deadline first; "shortest": the shortest run first, by estimate= or earlier runs of its name.
+    admission: what becomes of a task that there is no room for. "in-order": those behind it wait, too; "first-fit":
+    those that fit pass it; "at-once": it is Rejected (docs/scheduling.md, Policies).
     """
 
     def __init__(
@@ -79,6 +58,8 @@ class Scheduler:
         workers: int = 4,
         max_queue: int = 1000,
         start: bool = True,
+        order: str = "turns",
+        admission: str = "in-order",
     ) -> None:
         self.sched_tick_ms = units.parse_positive(sched_tick_ms, "sched_tick_ms")
         self.window_ms = units.parse_positive(window_ms, "window_ms")
@@ -89,8 +70,14 @@ class Scheduler:
         )
         # Endings must be remembered for longer than it takes to read them.
         self.core: _core.SchedulerCore = _core.SchedulerCore(
-            self.total_memory, max_queue=queue, max_finished=max(4096, 2 * queue), workers=self.workers
+            self.total_memory,
+            max_queue=queue,
+            max_finished=max(4096, 2 * queue),
+            workers=self.workers,
+            order=units.parse_name(order, "order", _core.SchedulerCore.orders()),
+            admission=units.parse_name(admission, "admission", _core.SchedulerCore.admissions()),
         )
+        self.order, self.admission = order, admission
         self.closed = False
         self._starts = bool(start)  # with the next submission
         self._has_processes = False  # no submission asks for them before there can be any
@@ -227,11 +214,6 @@ class Scheduler:
 
     # ---- partitions ----
 
-    @property
-    def partitions(self) -> _core.PartitionManager:
-        """The partitions of this scheduler: get(), stats(), set_default(), delete_partition() and the rest."""
-        return self.core.partitions()
-
     def create_partition(self, partition_id: str, *, name: str | None = None, **limits: Any) -> None:
         """Keep a part of the device for the tasks of submit(partition=partition_id).
 
@@ -289,10 +271,6 @@ class Scheduler:
         with fields_as_asked():
             self.partitions.delete_partition(identity)
         self._desk.processes.end(identity)
-
-    def worker_processes(self) -> list[WorkerRecord]:
-        """How the worker processes of partitions of isolation "process" stand, as far as tasks have needed them."""
-        return self._desk.processes.records()
 
     # ---- running ----
 
@@ -392,122 +370,6 @@ class Scheduler:
         if task is None:
             raise KeyError(f"no task {task_id!r}: never submitted here, or ended and forgotten")
         return task.stats()
-
-    def snapshot(self) -> dict[str, Any]:
-        """Everything at one moment, as plain values: t_ns (the event ring's clock), next_sequence (of the next event),
-        totals (counts by phase, bytes, parts per million), tasks (the records' fields), partitions by id, workers (as
-        worker_processes() tells), and devices: what the running tasks get of each.
-
-        Of a task there: gpu_ns (device time between events), share_10ms, share_100ms and share_1s (fractions of the
-        device in the last whole periods that are measured), waited_ns (for a turn), throttled_ns (held by its limit),
-        launches, slices (that long ones were cut into). Of a device: now_ns, in_flight_ns (an estimate of what it has
-        yet to do) and the last throttles.
-        """
-        devices = shares.devices(self.core)
-        t_ns, next_sequence, totals, records = self.core.snapshot()
-        return {
-            "t_ns": t_ns,
-            "next_sequence": next_sequence,
-            "totals": totals,
-            "tasks": [{field: getattr(record, field) for field in _RECORD_FIELDS} for record in records],
-            "partitions": self._partition_figures(),
-            "workers": [record._asdict() for record in self.worker_processes()],
-            "devices": devices,
-            "kernels": slicer.report(),
-        }
-
-    @overload
-    def events(self, since: int = 1, max_events: int = 65536) -> TaskEvents: ...
-
-    @overload
-    def events(self, since: int = 1, max_events: int = 65536, *, kinds: Iterable[str]) -> Events: ...
-
-    def events(
-        self, since: int = 1, max_events: int = 65536, *, kinds: Iterable[str] | None = None
-    ) -> TaskEvents | Events:
-        """Events of this scheduler's tasks from a sequence number on, in order of it, as far as the ring has them.
-
-        kinds: of EVENT_KINDS; without it, transitions. "task": transitions; "queue": moves in line; "throttle":
-        stretches in which a limit held a task back; "share": what a task got over 10 ms, 100 ms and 1 s; "memory":
-        blocks, of whomever, that went to host memory, came back or were freed there; "launch": kernels and their SM
-        occupancy.
-        Go on with next_sequence of the last answer, or of snapshot(): what is missing then is counted in `lost`.
-        Raises InvalidSpecError for an unknown kind.
-        """
-        if kinds is None:
-            return events.transitions(self.core, max(1, since), max_events)
-        return events.read(self.core, max(1, since), max_events, kinds)
-
-    def chrome_trace(self) -> str:
-        """All that events() tells as Trace Event JSON, for chrome://tracing and Perfetto."""
-        return chrome.chrome_trace(self.events(kinds=EVENT_KINDS).events, _core.now_ns())
-
-    def prometheus(self) -> str:
-        """Counters and gauges of this moment in Prometheus' text format; the bytes evicted and restored, and the host
-        buffers that could not be pinned, are the process's."""
-        partitions = self._partition_figures()
-        tenants, depths = self.core.tenants(), self.core.depths()
-        traffic, counters = _core.pool_traffic(), _core.counters()
-        return metrics.prometheus(self.core.stats(), partitions, tenants, depths, traffic, counters)
-
-    def _partition_figures(self) -> dict[str, dict[str, float]]:
-        found = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}
-        return {
-            name: {
-                "memory_used_bytes": partition.usage.memory_used,
-                "memory_quota_bytes": partition.limits.memory_quota,
-                "unfinished_tasks": partition.usage.unfinished_tasks,
-                "kernels_total": partition.usage.total_kernels,
-                "pending_kernels": partition.usage.pending_kernels,
-                "transfers_total": partition.usage.total_transfers,
-                "pending_transfers": partition.usage.pending_transfers,
-                "compute_seconds_total": partition.usage.compute_time_ms / 1e3,
-                "sms": partition.sms,
-                "sm_share": partition.sm_share,
-                "sm_switching": partition.sm_switching,
-                "sm_switch_ns": partition.sm_switch_ns,
-            }
-            for name, partition in found.items()
-            if partition is not None
-        }
-
-    def global_stats(self) -> dict[str, Any]:
-        """Counts of tasks by phase, bytes and parts per million reserved, and the settings of this scheduler."""
-        stats = self.core.stats()
-        return {
-            **stats,
-            "task_count": stats["submitted"],
-            "completed_count": stats["succeeded"],
-            "total_memory": self.total_memory,
-            "sched_tick_ms": self.sched_tick_ms,
-            "window_ms": self.window_ms,
-            "workers": self.workers,
-        }
-
-    @property
-    def task_count(self) -> int:
-        """Tasks submitted so far."""
-        return self.core.stats()["submitted"]
-
-    @property
-    def completed_count(self) -> int:
-        """Tasks that have succeeded so far."""
-        return self.core.stats()["succeeded"]
-
-    @property
-    def reserved_memory(self) -> int:
-        """Bytes reserved by tasks that are admitted or run."""
-        return self.core.stats()["reserved_memory"]
-
-    @property
-    def available_memory(self) -> int:
-        """Bytes that can still be reserved."""
-        return self.core.stats()["available_memory"]
-
-    def __repr__(self) -> str:
-        stats = self.core.stats()
-        counts = ", ".join(f"{stats[phase]} {phase}" for phase in ("queued", "admitted", "running", "succeeded"))
-        return f"Scheduler({counts}; {stats['reserved_memory']} of {self.total_memory} bytes reserved)"
 
 
 def _device_memory() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import SupportsFloat, SupportsIndex
 
@@ -15,6 +15,7 @@ from pygpukit.core.sizes import MB as MB
 from pygpukit.core.sizes import MemoryLike as MemoryLike
 from pygpukit.core.sizes import parse_memory as parse_memory
 from pygpukit.core.sizes import whole
+from pygpukit.core.text import nearest
 
 _WHOLE_PPM = 1_000_000
 _INT32 = 2**31
@@ -94,6 +95,14 @@ def parse_policy(policy: PolicyLike) -> str | None:
         known = '"guaranteed", "burstable" or "best_effort"'
         raise InvalidSpecError(f"policy={policy!r} is unknown; use {known}", "policy")
     return found.value
+
+
+def parse_name(name: str, field: str, known: Sequence[str]) -> str:
+    """One of the known names. Raises InvalidSpecError, with the one that is most like it."""
+    if name not in known:
+        meant = nearest(name, known) if isinstance(name, str) else ""
+        raise InvalidSpecError(f"{field}={name!r} is unknown; {meant}use {', '.join(map(repr, known))}", field)
+    return name
 
 
 def parse_retry(retry: SupportsIndex | None) -> tuple[int, int, int] | None:

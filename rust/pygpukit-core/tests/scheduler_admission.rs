@@ -30,7 +30,7 @@ fn a_policy_fills_in_limits_and_contradictions_are_refused() {
 #[test]
 fn checks_hold_reject_or_pass() {
     let (mut table, _) = small();
-    table.add_check(Box::new(|spec: &TaskSpec, now: u64| match spec.name.as_str() {
+    table.set_admission(Box::new(|spec: &TaskSpec, now: u64| match spec.name.as_str() {
         "never" => Verdict::Never(Reason::DeviceUnhealthy),
         "later" if now < 25_000_000 => Verdict::Later(Reason::WaitingForDevice),
         _ => Verdict::Pass,

@@ -42,7 +42,7 @@ fn simulate(seed: u64, tasks: u64, keep: bool) -> Watch {
     let observer = move |t: &Transition<'_>| sink.lock().unwrap().see(t);
     let mut table = TaskTable::new(config, Box::new(observer));
     let mut faults = Random(seed ^ 0xFA);
-    table.add_check(Box::new(move |_: &TaskSpec, _| match faults.below(400) {
+    table.set_admission(Box::new(move |_: &TaskSpec, _| match faults.below(400) {
         0 => Verdict::Never(Reason::DeviceUnhealthy),
         1..=8 => Verdict::Later(Reason::WaitingForDevice),
         _ => Verdict::Pass,

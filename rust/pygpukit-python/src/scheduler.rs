@@ -65,14 +65,18 @@ impl SchedulerCore {
 #[pymethods]
 impl SchedulerCore {
     #[new]
-    #[pyo3(signature = (total_memory, total_share_ppm=1_000_000, max_queue=1000, max_finished=4096, workers=0))]
+    #[pyo3(signature = (total_memory, total_share_ppm=1_000_000, max_queue=1000, max_finished=4096, workers=0, order=None, admission=None))]
+    #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn new(
+        py: Python<'_>,
         total_memory: u64,
         total_share_ppm: u32,
         max_queue: usize,
         max_finished: usize,
         workers: usize,
-    ) -> SchedulerCore {
+        order: Option<Text<'_>>,
+        admission: Option<Text<'_>>,
+    ) -> PyResult<SchedulerCore> {
         let ordinal = live::next_ordinal();
         let config = core::Config {
             total_memory,
@@ -87,16 +91,35 @@ impl SchedulerCore {
             Arc::new(MonotonicClock),
             Box::new(TableLog::default()),
         ));
-        scheduler.call(|table, _| table.watch(health::of_process()));
+        let policies = scheduler.call(|table, _| {
+            table.watch(health::of_process());
+            if let Some(name) = admission {
+                table.set_admission(core::admission_named(&name)?);
+            }
+            order.map_or(Ok(()), |name| table.set_order(&name))
+        });
+        policies.map_err(|error| spec_error(py, error))?;
         live::register(&scheduler);
-        SchedulerCore {
+        Ok(SchedulerCore {
             scheduler,
             ordinal,
             last_name: Lock::new(core::Name::default()),
             entered: EnteredTasks::default(),
             taken: Mutex::default(),
             holdings: Arc::default(),
-        }
+        })
+    }
+
+    /// Names for `order`; the first is the default.
+    #[staticmethod]
+    fn orders() -> Vec<&'static str> {
+        core::order_names()
+    }
+
+    /// Names for `admission`; the first is the default.
+    #[staticmethod]
+    fn admissions() -> Vec<&'static str> {
+        core::admission_names()
     }
 
     /// Takes in a task under a new id: true, or false when it was Rejected. Its record is made when get() asks for it. `policy=None`

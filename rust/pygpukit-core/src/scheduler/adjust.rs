@@ -2,6 +2,7 @@
 
 use super::error::TaskError;
 use super::key::Key;
+use super::order::Ready;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::spec::{Policy, TaskSpec};
@@ -40,7 +41,8 @@ impl TaskTable {
         let in_line = phase == Phase::Queued && self.leave_line(key, now);
         if phase == Phase::Admitted && old != new {
             self.admitted.remove(old, slot, key, None);
-            self.admitted.insert(new, slot, key);
+            let task = Ready::of(&self.tasks, &self.runs, key);
+            self.admitted.insert(&Ready { priority: new, ..task });
         }
         let limit_ppm = self.partitions.at(slot).time_limit_ppm(spec.limit_ppm());
         let task = &mut self.tasks[key];

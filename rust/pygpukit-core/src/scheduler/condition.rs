@@ -136,7 +136,7 @@ impl TaskTable {
             phase if phase.is_terminal() => return risk(false, "Ended", String::new(), task.finished_ns),
             _ => {}
         }
-        let Some(run_ns) = self.run_ns(&task.spec) else {
+        let Some(run_ns) = self.runs.expected_ns(&task.spec) else {
             let message = "no task of its name has succeeded yet, and estimate= was not given".to_string();
             return Condition::unknown(ConditionKind::DeadlineAtRisk, "NoEstimate", message, task.submitted_ns);
         };

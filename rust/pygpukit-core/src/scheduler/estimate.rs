@@ -1,6 +1,7 @@
 //! Run times so far, and what they say of the time a task would need.
 
 use super::name::Name;
+use super::spec::TaskSpec;
 use crate::hash::Seeded;
 use std::collections::HashMap;
 
@@ -29,7 +30,13 @@ impl RunTimes {
         self.all
     }
 
-    pub fn of_name(&self, name: &str) -> Option<u64> {
+    /// How long a run takes, as far as its caller or earlier ones of its name tell.
+    pub fn expected_ns(&self, spec: &TaskSpec) -> Option<u64> {
+        let said = (spec.run_ns > 0).then_some(spec.run_ns);
+        said.or_else(|| self.of_name(&spec.name))
+    }
+
+    fn of_name(&self, name: &str) -> Option<u64> {
         self.by_name.get(name).copied()
     }
 }

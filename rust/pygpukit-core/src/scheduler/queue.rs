@@ -5,6 +5,9 @@ use super::key::Key;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// Place in service order: higher priority first, then submission order.
+pub(super) type Place = (Reverse<i32>, Key);
+
 #[derive(Default)]
 pub(super) struct ServiceQueue {
     bands: BTreeMap<Reverse<i32>, Fifo>,
@@ -41,6 +44,11 @@ impl ServiceQueue {
 
     pub fn len(&self) -> usize {
         self.bands.values().map(Fifo::len).sum()
+    }
+
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let bands = self.bands.iter();
+        bands.flat_map(|(&priority, band)| band.iter().map(move |key| (priority, key)))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Key> + '_ {

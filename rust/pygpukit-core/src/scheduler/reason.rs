@@ -62,6 +62,8 @@ reasons! {
         DeviceUnhealthy = 7,
         ShuttingDown = 8,
         InvalidSpec = 9,
+        MemoryInUse = 10,
+        ShareInUse = 11,
     }
     Queue {
         WaitingForMemory = 33,

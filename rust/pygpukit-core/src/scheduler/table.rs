@@ -1,6 +1,6 @@
 //! The task table: every task of one scheduler, what it reserved, and the edges it takes. Pure state; time comes in as an argument.
 
-use super::check::AdmissionCheck;
+use super::admission::{Admission, ADMISSIONS};
 use super::context::TaskContext;
 use super::error::{Outcome, TaskError};
 use super::estimate::RunTimes;
@@ -8,22 +8,23 @@ use super::health::DeviceHealth;
 use super::ids::Ids;
 use super::key::Key;
 use super::name::Name;
+use super::order::{Order, ORDERS};
 use super::phase::{edge, Phase};
-use super::ready::ReadyQueue;
+use super::policy::named;
+use super::queue::Place;
 use super::reason::Reason;
 use super::record::{Observer, TaskRecord, TaskStart};
-use super::retry::Backoff;
 use super::spec::{Config, Policy, TaskSpec};
 use super::tasks::Tasks;
 use super::tenants::Tenants;
-use super::waiting::{Place, WaitingLines};
+use super::waiting::WaitingLines;
 use crate::partition::{Isolation, PartitionConfig, PartitionManager, SpecError};
 use crate::pool::Promise;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Admission is strictly in service order among the tasks of a partition that reserve something: one that waits for memory or share
-/// holds back those behind it, so that none starves. A task that reserves nothing waits for none of them.
+/// Admission is by default strictly in service order among the tasks of a partition that reserve something: one that waits for memory or
+/// share holds back those behind it, so that none starves. A task that reserves nothing waits for none of them.
 pub struct TaskTable {
     pub(super) config: Config,
     pub(super) partitions: PartitionManager,
@@ -37,8 +38,8 @@ pub struct TaskTable {
     pub(super) unsettled: bool,
     /// A task has given way: what it held beyond what was short may let an earlier one through.
     pub(super) displaced: bool,
-    pub(super) admitted: ReadyQueue,
-    pub(super) checks: Vec<Box<dyn AdmissionCheck>>,
+    pub(super) admitted: Box<dyn Order>,
+    pub(super) admission: Box<dyn Admission>,
     pub(super) health: Arc<DeviceHealth>,
     /// Tasks that a dispatcher is inside of.
     pub(super) occupied: Vec<Key>,
@@ -77,8 +78,8 @@ impl TaskTable {
             blocked: None,
             unsettled: false,
             displaced: false,
-            admitted: ReadyQueue::default(),
-            checks: Vec::new(),
+            admitted: ORDERS[0].1(),
+            admission: ADMISSIONS[0].1(),
             health: Arc::default(),
             occupied: Vec::new(),
             held: BTreeSet::new(),
@@ -94,9 +95,17 @@ impl TaskTable {
         }
     }
 
-    /// One more check between the reservation and the admission of every later task.
-    pub fn add_check(&mut self, check: Box<dyn AdmissionCheck>) {
-        self.checks.push(check);
+    /// The order in which admitted tasks are started, by name, before the first task comes. An Err names those there are.
+    pub fn set_order(&mut self, name: &str) -> Result<(), SpecError> {
+        assert_eq!(self.submitted, 0, "tasks are in another order already");
+        self.admitted = named("order", name, ORDERS)?.1();
+        Ok(())
+    }
+
+    /// What decides on every later admission.
+    pub fn set_admission(&mut self, admission: Box<dyn Admission>) {
+        self.admission = admission;
+        self.unsettled = true;
     }
 
     /// From now on, nothing that runs in this process is taken in or begun while its device has failed.
@@ -164,7 +173,7 @@ impl TaskTable {
     /// The next Admitted task in service order, now Running.
     pub fn next(&mut self, now: u64) -> Option<TaskStart> {
         self.advance(now);
-        let (_, _, key) = self.admitted.first()?;
+        let key = self.admitted.first()?;
         Some(self.run(key, now))
     }
 
@@ -251,48 +260,6 @@ impl TaskTable {
         Ok(to)
     }
 
-    /// Sends a task that failed back to the queue, if it has retries left and the failure may pass.
-    fn retry(&mut self, key: Key, failure: Reason, now: u64) -> bool {
-        self.tasks[key].spec.retry.applies_to(failure) && self.run_again(key, now)
-    }
-
-    /// Sends a task whose worker was lost back to the queue: once if it is idempotent, and as often as it has retries left. Not one
-    /// that ran out of its kernel's time: it would take as long again, and the next worker with it.
-    fn start_over(&mut self, key: Key, failure: Reason, now: u64) -> bool {
-        if failure == Reason::WatchdogTimeout {
-            return false;
-        }
-        let task = &mut self.tasks[key];
-        if task.spec.idempotent && !std::mem::replace(&mut task.lost, true) {
-            let pause_ns = Backoff::default().pause_ns(0);
-            self.requeue_for(key, Reason::WaitingForDevice, pause_ns, now);
-            return true;
-        }
-        self.run_again(key, now)
-    }
-
-    /// Takes one of its retries, if any is left and there is a device to run on.
-    fn run_again(&mut self, key: Key, now: u64) -> bool {
-        let task = &self.tasks[key];
-        let retry = task.spec.retry;
-        if task.retries >= retry.retries || self.device_fault(task.slot).is_some() {
-            return false;
-        }
-        let task = &mut self.tasks[key];
-        let pause_ns = retry.backoff.pause_ns(task.retries);
-        task.retries += 1;
-        self.requeue_for(key, Reason::WaitingForRetry, pause_ns, now);
-        true
-    }
-
-    fn requeue_for(&mut self, key: Key, reason: Reason, pause_ns: u64, now: u64) {
-        self.hold(key, reason, pause_ns, now);
-        self.vacate(key, now);
-        let task = &mut self.tasks[key];
-        task.requeues = task.requeues.saturating_add(1);
-        task.requeued.set(true, now);
-    }
-
     /// Cancels an unfinished task; false when it had already ended. A running one keeps its reservation until its dispatcher
     /// calls `finish`.
     pub fn cancel(&mut self, id: &str, now: u64) -> Result<bool, TaskError> {
@@ -304,22 +271,6 @@ impl TaskTable {
         self.end(key, Phase::Cancelled, Reason::None, now);
         self.advance(now);
         Ok(true)
-    }
-
-    /// Back to the queue with its old place: an Admitted task that was preempted, or an idempotent Running one whose worker was
-    /// lost. It is held for 10 ms, doubled each time up to 1 s.
-    pub fn requeue(&mut self, id: &str, reason: Reason, now: u64) -> Result<(), TaskError> {
-        self.advance(now);
-        let key = self.key_with_edge(id, Phase::Queued)?;
-        let task = &self.tasks[key];
-        self.check_reason(task.phase, Phase::Queued, reason)?;
-        if task.phase != Phase::Admitted && !task.spec.idempotent {
-            return Err(TaskError::NotIdempotent { id: id.to_string() });
-        }
-        let pause_ns = Backoff::default().pause_ns(task.requeues);
-        self.requeue_for(key, reason, pause_ns, now);
-        self.advance(now);
-        Ok(())
     }
 
     /// Every later submission is rejected with ShuttingDown; tasks already here go on.
@@ -387,14 +338,14 @@ impl TaskTable {
         task.context(|| (!task.phase.is_terminal()).then(|| self.partitions.at(task.slot).activity.clone()))
     }
 
-    fn key_with_edge(&self, id: &str, to: Phase) -> Result<Key, TaskError> {
+    pub(super) fn key_with_edge(&self, id: &str, to: Phase) -> Result<Key, TaskError> {
         let key = self.key(id)?;
         let from = self.tasks[key].phase;
         edge(from, to).map(|_| key).ok_or_else(|| no_edge(id, from, to))
     }
 
     /// The reason must belong to the edge, or, when there is none, to the edges into that phase.
-    fn check_reason(&self, from: Phase, to: Phase, reason: Reason) -> Result<(), TaskError> {
+    pub(super) fn check_reason(&self, from: Phase, to: Phase, reason: Reason) -> Result<(), TaskError> {
         let group = edge(from, to)
             .or_else(|| edge(Phase::Running, to))
             .map(|edge| edge.reasons);

@@ -1,6 +1,7 @@
 //! The one place where a task's phase changes, and what follows from it: books, dependants, history.
 
 use super::key::Key;
+use super::order::Ready;
 use super::phase::{edge, Phase};
 use super::reason::Reason;
 use super::record::{Move, Transition};
@@ -36,8 +37,9 @@ impl TaskTable {
         }
         let task = &mut self.tasks[key];
         (task.phase, task.reason) = (to, reason);
+        let task = &self.tasks[key];
         if to == Phase::Admitted {
-            self.admitted.insert(priority, slot, key);
+            self.admitted.insert(&Ready::of(&self.tasks, &self.runs, key));
         }
         if from != Phase::Submitted {
             self.counts[from as usize] -= 1;

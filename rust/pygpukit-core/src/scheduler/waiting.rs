@@ -1,13 +1,9 @@
 //! Tasks that wait for memory or share: one line a partition, and the heads of all lines in service order.
 
 use super::key::Key;
-use super::queue::ServiceQueue;
-use std::cmp::Reverse;
+use super::queue::{Place, ServiceQueue};
 use std::collections::BTreeSet;
 use std::ops::Bound;
-
-/// Place in service order: higher priority first, then submission order.
-pub(super) type Place = (Reverse<i32>, Key);
 
 /// A task waits behind the earlier ones of its own partition; which heads may pass which is the caller's business.
 #[derive(Default)]
@@ -61,6 +57,13 @@ impl WaitingLines {
         }
     }
 
+    /// Every task, of whichever line.
+    pub fn in_service_order(&self) -> Vec<Key> {
+        let mut all: Vec<_> = self.lines.iter().flat_map(ServiceQueue::places).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, key)| key).collect()
+    }
+
     /// (key, tasks ahead of it in its line) of every task.
     pub fn places(&self) -> impl Iterator<Item = (Key, usize)> + '_ {
         self.lines
@@ -70,7 +73,7 @@ impl WaitingLines {
 
     fn head(&self, slot: usize) -> Option<Place> {
         let (priority, key) = self.lines.get(slot)?.first()?;
-        Some((Reverse(priority), key))
+        Some((std::cmp::Reverse(priority), key))
     }
 
     fn relist(&mut self, slot: usize, before: Option<Place>) {
@@ -90,6 +93,7 @@ impl WaitingLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cmp::Reverse;
 
     #[test]
     fn heads_are_in_service_order() {

@@ -132,7 +132,7 @@ impl System {
         let observer = move |t: &Transition<'_>| sink.lock().unwrap().see(t);
         let mut table = TaskTable::new(config, Box::new(observer));
         let mut checks = Random(seed ^ 0xFA);
-        table.add_check(Box::new(move |_: &TaskSpec, _| match checks.below(400) {
+        table.set_admission(Box::new(move |_: &TaskSpec, _| match checks.below(400) {
             0 => Verdict::Never(Reason::DeviceUnhealthy),
             1..=8 => Verdict::Later(Reason::WaitingForDevice),
             _ => Verdict::Pass,

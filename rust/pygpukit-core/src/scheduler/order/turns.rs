@@ -4,9 +4,10 @@
 //! The turns are start-time fair queueing (Goyal, Vin and Cheng 1996) over starts: each moves its partition's tag on by 1/weight,
 //! and a partition that had nothing to start resumes at the present tag, so that it saves up no turns.
 
-use super::fifo::Fifo;
-use super::key::Key;
+use super::{Order, Ready};
 use crate::hash::Seeded;
+use crate::scheduler::fifo::Fifo;
+use crate::scheduler::key::Key;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
@@ -67,18 +68,14 @@ fn is_closed(closed: &[bool], slot: usize) -> bool {
 
 /// Flows are the slots of partitions.
 #[derive(Default)]
-pub(super) struct ReadyQueue {
+pub(super) struct Turns {
     bands: BTreeMap<Reverse<i32>, Band>,
     closed: Vec<bool>,
     len: usize,
 }
 
-impl ReadyQueue {
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    pub fn insert(&mut self, priority: i32, slot: usize, key: Key) {
+impl Turns {
+    fn add(&mut self, priority: i32, slot: usize, key: Key) {
         let band = self.bands.entry(Reverse(priority)).or_default();
         let flow = band.flows.entry(slot).or_default();
         let first = flow.line.first();
@@ -92,8 +89,26 @@ impl ReadyQueue {
         }
     }
 
-    /// `starts`: its partition's weight, when it leaves to be started, which uses up a turn.
-    pub fn remove(&mut self, priority: i32, slot: usize, key: Key, starts: Option<u32>) -> bool {
+    /// (priority, slot, key) of the task to start next.
+    fn next(&self) -> Option<(i32, usize, Key)> {
+        self.bands.iter().find_map(|(priority, band)| {
+            let (_, key, slot) = band.first()?;
+            Some((priority.0, slot, key))
+        })
+    }
+}
+
+impl Order for Turns {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn insert(&mut self, task: &Ready<'_>) {
+        self.add(task.priority, task.slot, task.key);
+    }
+
+    /// A start uses up a turn of its partition.
+    fn remove(&mut self, priority: i32, slot: usize, key: Key, starts: Option<u32>) -> bool {
         let Some(band) = self.bands.get_mut(&Reverse(priority)) else {
             return false;
         };
@@ -122,16 +137,11 @@ impl ReadyQueue {
         true
     }
 
-    /// (priority, slot, key) of the task to start next.
-    pub fn first(&self) -> Option<(i32, usize, Key)> {
-        self.bands.iter().find_map(|(priority, band)| {
-            let (_, key, slot) = band.first()?;
-            Some((priority.0, slot, key))
-        })
+    fn first(&self) -> Option<Key> {
+        self.next().map(|(_, _, key)| key)
     }
 
-    /// A closed flow keeps its tasks and starts none.
-    pub fn set_open(&mut self, slot: usize, open: bool) {
+    fn set_open(&mut self, slot: usize, open: bool) {
         if open != is_closed(&self.closed, slot) {
             return;
         }
@@ -144,9 +154,8 @@ impl ReadyQueue {
         }
     }
 
-    /// The tasks that are started before one more of a priority and slot, in their order, if none comes or goes meanwhile. What a closed
-    /// flow holds is passed over, unless it is its own. weight: of a slot's partition.
-    pub fn before(&self, priority: i32, slot: usize, weight: impl Fn(usize) -> u32) -> Vec<Key> {
+    fn before(&self, task: &Ready<'_>, weight: &dyn Fn(usize) -> u32) -> Vec<Key> {
+        let &Ready { priority, slot, .. } = task;
         let mut turns = Vec::new();
         for (&Reverse(level), band) in self.bands.range(..=Reverse(priority)) {
             let turn = |slot: usize| TURN / u64::from(weight(slot).max(1));
@@ -172,8 +181,7 @@ impl ReadyQueue {
         turns.into_iter().map(|(_, _, key)| key).collect()
     }
 
-    /// (priority, key) of every task below a priority.
-    pub fn lower_than(&self, below: i32) -> Vec<(i32, Key)> {
+    fn lower_than(&self, below: i32) -> Vec<(i32, Key)> {
         let bands = self.bands.iter().rev().take_while(|(priority, _)| priority.0 < below);
         bands
             .flat_map(|(priority, band)| {
@@ -183,13 +191,12 @@ impl ReadyQueue {
             .collect()
     }
 
-    pub fn has_lower_than(&self, below: i32) -> bool {
+    fn has_lower_than(&self, below: i32) -> bool {
         let mut bands = self.bands.iter().rev().take_while(|(priority, _)| priority.0 < below);
         bands.any(|(_, band)| band.len > 0)
     }
 
-    /// The tasks by priority, then number: without regard to turns.
-    pub fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<Key> {
         let bands = self.bands.values().flat_map(|band| {
             let mut keys: Vec<Key> = band.flows.values().flat_map(|flow| flow.line.iter()).collect();
             keys.sort_unstable();
@@ -202,18 +209,20 @@ impl ReadyQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::estimate::RunTimes;
+    use crate::scheduler::spec::TaskSpec;
 
-    fn pop(queue: &mut ReadyQueue, weights: &[u32]) -> Option<u64> {
-        let (priority, slot, key) = queue.first()?;
+    fn pop(queue: &mut Turns, weights: &[u32]) -> Option<u64> {
+        let (priority, slot, key) = queue.next()?;
         assert!(queue.remove(priority, slot, key, Some(weights[slot])));
         Some(key.number)
     }
 
     #[test]
     fn one_partition_is_served_by_priority_then_number() {
-        let mut queue = ReadyQueue::default();
+        let mut queue = Turns::default();
         for (priority, number) in [(0, 3), (5, 2), (0, 1), (-1, 4), (5, 5)] {
-            queue.insert(priority, 0, Key::of(number));
+            queue.add(priority, 0, Key::of(number));
         }
         assert_eq!(
             queue.keys().iter().map(|key| key.number).collect::<Vec<_>>(),
@@ -231,10 +240,10 @@ mod tests {
 
     #[test]
     fn partitions_take_turns_by_weight() {
-        let mut queue = ReadyQueue::default();
+        let mut queue = Turns::default();
         let weights = [1, 2, 5];
         for number in 0..800 {
-            queue.insert(0, number % 3, Key::of(number as u64));
+            queue.add(0, number % 3, Key::of(number as u64));
         }
         let mut starts = [0u32; 3];
         for _ in 0..160 {
@@ -250,6 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_before_a_task_is_what_is_served_before_it() {
+        let (mut spec, runs) = (TaskSpec::new("one more"), RunTimes::default());
         let weights = [1, 3, 7, 2];
         let mut random = 1u64;
         let mut draw = |below: u64| {
@@ -259,17 +269,18 @@ mod tests {
             (random >> 33) % below
         };
         for _ in 0..300 {
-            let mut queue = ReadyQueue::default();
+            let mut queue = Turns::default();
             for number in 0..draw(60) {
-                queue.insert(draw(2) as i32, draw(4) as usize, Key::of(number));
+                queue.add(draw(2) as i32, draw(4) as usize, Key::of(number));
                 if draw(4) == 0 {
                     pop(&mut queue, &weights);
                 }
             }
             let (priority, slot, closed) = (draw(2) as i32, draw(4) as usize, draw(4) as usize);
             queue.set_open(closed, closed == slot);
-            let before = queue.before(priority, slot, |slot| weights[slot]);
-            queue.insert(priority, slot, Key::of(1000));
+            spec.priority = priority;
+            let before = queue.before(&Ready::one_more(&spec, slot, 0, &runs), &|slot| weights[slot]);
+            queue.add(priority, slot, Key::of(1000));
             let served = std::iter::from_fn(|| pop(&mut queue, &weights)).take_while(|&number| number != 1000);
             assert_eq!(
                 before.iter().map(|key| key.number).collect::<Vec<_>>(),
@@ -280,15 +291,15 @@ mod tests {
 
     #[test]
     fn a_partition_that_was_idle_saved_nothing_and_a_closed_one_waits() {
-        let mut queue = ReadyQueue::default();
+        let mut queue = Turns::default();
         for number in 0..100 {
-            queue.insert(0, 0, Key::of(number));
+            queue.add(0, 0, Key::of(number));
         }
         for _ in 0..50 {
             pop(&mut queue, &[1, 1]);
         }
         for number in 100..110 {
-            queue.insert(0, 1, Key::of(number));
+            queue.add(0, 1, Key::of(number));
         }
         let next: Vec<_> = (0..6).filter_map(|_| pop(&mut queue, &[1, 1])).collect();
         assert_eq!(next.iter().filter(|&&n| n >= 100).count(), 3, "{next:?}");
@@ -302,7 +313,7 @@ mod tests {
     #[test]
     fn the_heap_of_turns_serves_as_a_full_search_does() {
         let weights = [1, 3, 7, 2];
-        let (mut queue, mut random) = (ReadyQueue::default(), 1u64);
+        let (mut queue, mut random) = (Turns::default(), 1u64);
         // (priority, slot, number), and by (priority, slot) the tag, and by priority (now, latest).
         let mut model: Vec<(i32, usize, u64)> = Vec::new();
         let mut tags: HashMap<(i32, usize), u64> = HashMap::new();
@@ -320,7 +331,7 @@ mod tests {
                         *tag = (*tag).max(times.entry(priority).or_default().0);
                     }
                     model.push((priority, slot, number));
-                    queue.insert(priority, slot, Key::of(number));
+                    queue.add(priority, slot, Key::of(number));
                 }
                 6 => {
                     closed[slot] = !closed[slot];
@@ -343,7 +354,7 @@ mod tests {
                     });
                     let first = first.copied();
                     assert_eq!(
-                        queue.first().map(|(priority, slot, key)| (priority, slot, key.number)),
+                        queue.next().map(|(priority, slot, key)| (priority, slot, key.number)),
                         first
                     );
                     let Some((priority, slot, number)) = first else {
@@ -373,9 +384,9 @@ mod tests {
 
     #[test]
     fn empty_bands_are_few() {
-        let mut queue = ReadyQueue::default();
+        let mut queue = Turns::default();
         for priority in 0..1000 {
-            queue.insert(priority, 0, Key::of(priority as u64));
+            queue.add(priority, 0, Key::of(priority as u64));
             assert!(queue.remove(priority, 0, Key::of(priority as u64), Some(1)));
         }
         assert!(queue.bands.len() <= KEPT_BANDS && queue.first().is_none() && !queue.has_lower_than(i32::MAX));
