@@ -26,6 +26,8 @@ extern "C" __global__ void k(const uint4 *image, int pieces, unsigned long long 
   uint4 *to = (uint4 *)(memory + (tile - base));
   for (int i = threadIdx.x; i < pieces; i += blockDim.x) to[i] = image[i];
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __shared__ unsigned gone;
+  if (threadIdx.x == 0) gone = 0;
   __syncthreads();
   const int t = threadIdx.x;
   SUM d[COUNT];
@@ -38,6 +40,7 @@ extern "C" __global__ void k(const uint4 *image, int pieces, unsigned long long 
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   LATER
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  AFTER
   for (int i = 0; i < COUNT; ++i) sums[t * COUNT + i] = d[i];
 }
 """
@@ -55,7 +58,7 @@ class Case:
     signs: tuple[int, int] = (1, 1)
     more: bool = True
 
-    def source(self, later: str = "") -> str:
+    def source(self, later: str = "", after: str = "") -> str:
         count = self.columns // (4 if self.result == "f16" else 2)
         letter, kind = ("f", "float") if self.result == "f32" else ("r", "unsigned")
         given = 4 if self.held else 1
@@ -70,7 +73,7 @@ class Case:
             "LEFT": "{" + ", ".join(f"%{count + i}" for i in range(4)) + "}" if self.held else f"%{count}",
             "GIVEN": ", ".join(f'"r"(rows[t * 4 + {i}])' for i in range(4)) if self.held else '"l"(a)',
             "RIGHT": str(count + given), "MORE": str(count + given + 1), "COUNT": str(count), "SUM": kind,
-            "TAIL": tail, "LATER": later,
+            "TAIL": tail, "LATER": later, "AFTER": after,
             "NAME": f"m64n{self.columns}k{DEPTH[self.left]}.{self.result}.{self.left}.{self.right}",
         }  # fmt: skip
         text = KERNEL
@@ -127,7 +130,7 @@ def fragments(matrix: np.ndarray, each: int) -> np.ndarray:
     return out
 
 
-def made(case: Case, check: bool = False, later: str = "") -> tuple[np.ndarray, np.ndarray]:
+def made(case: Case, check: bool = False, later: str = "", after: str = "") -> tuple[np.ndarray, np.ndarray]:
     """What the kernel makes, as (threads, elements), and what it should."""
     depth = DEPTH[case.left]
     a, b = numbers(case.left, 64, depth), numbers(case.right, case.columns, depth)
@@ -140,7 +143,7 @@ def made(case: Case, check: bool = False, later: str = "") -> tuple[np.ndarray, 
     plain = {"f32": np.float32, "f16": np.float16, "s32": np.int32}[case.result]
     sums = fragments(c.astype(plain), 2)
     words = np.ascontiguousarray(sums if case.result == "f32" else sums.view(np.uint32))
-    source = case.source(later)
+    source = case.source(later, after)
     if any(Path(path).is_file() for path in nvrtc_candidates()):
         compile_source(source, arch="sm_90a")
     kernel = gp.jit(source, func="k", check=check)
@@ -186,6 +189,24 @@ def test_products_of_every_type_layout_and_width(case: Case) -> None:
 @pytest.mark.parametrize("turned", [False, True])
 def test_checked_mode_has_nothing_to_say_of_a_right_one(turned: bool) -> None:
     found, want = made(Case(32, "f32", "f16", "f16", (128, 64), (turned, not turned)), check=True)
+    np.testing.assert_array_equal(found.astype(np.float64), want)
+
+
+LET_GO = """if (t % 32 == 0) {
+    __threadfence();
+    atomicAdd(&gone, 1);
+  }
+  if (t == 0) {
+    while (atomicAdd(&gone, 0) < 4) __nanosleep(10);
+    __threadfence();
+    for (int i = 0; i < pieces; ++i) to[i] = make_uint4(0, 0, 0, 0);
+  }
+"""
+
+
+def test_one_lane_of_each_warp_lets_go_of_the_tiles() -> None:
+    """A warp's products are done when any of its lanes has waited for them."""
+    found, want = made(Case(96, "f32", "tf32", "tf32"), check=True, after=LET_GO)
     np.testing.assert_array_equal(found.astype(np.float64), want)
 
 

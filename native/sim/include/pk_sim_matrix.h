@@ -181,3 +181,12 @@ PK_SIM_MATRIX_INLINE int pk_sim_kept(long long sum, bool saturate) {
   if (!saturate) return (int)sum;
   return sum < -0x80000000ll ? (int)0x80000000u : sum > 0x7fffffffll ? 0x7fffffff : (int)sum;
 }
+// The sum of two rows' neighbours: 16-bit results share a register.
+PK_SIM_MATRIX_INLINE void pk_sim_put(float *registers, int i, float sum, bool) { registers[i] = sum; }
+PK_SIM_MATRIX_INLINE void pk_sim_put(double *registers, int i, double sum, bool) { registers[i] = sum; }
+PK_SIM_MATRIX_INLINE void pk_sim_put(int *registers, int i, long long sum, bool saturate) {
+  registers[i] = pk_sim_kept(sum, saturate);
+}
+PK_SIM_MATRIX_INLINE void pk_sim_put(unsigned *registers, int i, float sum, bool) {
+  ((unsigned short *)registers)[i] = pk_sim_half_bits(sum);
+}

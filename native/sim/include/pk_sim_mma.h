@@ -35,16 +35,6 @@ constexpr bool pk_sim_mma_known() {
          ((small && K == 128) || (large && (K == 128 || K == 256)));
 }
 
-// The sum of two rows' neighbours: 16-bit results share a register.
-PK_SIM_MATRIX_INLINE void pk_sim_put(float *registers, int i, float sum, bool) { registers[i] = sum; }
-PK_SIM_MATRIX_INLINE void pk_sim_put(double *registers, int i, double sum, bool) { registers[i] = sum; }
-PK_SIM_MATRIX_INLINE void pk_sim_put(int *registers, int i, long long sum, bool saturate) {
-  registers[i] = pk_sim_kept(sum, saturate);
-}
-PK_SIM_MATRIX_INLINE void pk_sim_put(unsigned *registers, int i, float sum, bool) {
-  ((unsigned short *)registers)[i] = pk_sim_half_bits(sum);
-}
-
 template <class RD, class RA, class RC>
 struct pk_sim_mma_frame {
   const pk_sim_warp_work *work;

@@ -33,6 +33,14 @@ PK_SIM_MATRIX_INLINE void pk_ptx_touch(const void *address, size_t bytes, bool w
 #endif
 }
 
+// Up to 16 bytes, which most pieces have.
+PK_SIM_MATRIX_INLINE void pk_ptx_copied(void *to, const void *from, unsigned bytes) {
+  if (bytes == 16)
+    __builtin_memcpy(to, from, 16);
+  else
+    __builtin_memcpy(to, from, bytes);
+}
+
 // Visits the box: visit(array's address or null outside of the array, offset in the tile, bytes) for pieces of at most
 // 16 bytes that are neighbours in both.
 template <class Visit>
@@ -97,14 +105,14 @@ PK_SIM_NOINLINE void pk_ptx_load_tensor(void *tile, const void *described, const
       unsigned words[4] = {};
       if (from) {
         pk_ptx_touch(from, bytes, false, file, line);
-        __builtin_memcpy(words, from, bytes);
+        pk_ptx_copied(words, from, bytes);
       }
       if (map.to_tf32)
         for (unsigned &word : words) word = pk_ptx_copied_tf32(word);
       char *to = pk_ptx_swapped(tile, offset, map.swizzle);
       if (ranks) to = (char *)pk_sim_map_shared(to, rank, file, line);
       pk_ptx_touch(to, bytes, true, file, line);
-      __builtin_memcpy(to, words, bytes);
+      pk_ptx_copied(to, words, bytes);
       total += bytes;
     });
     pk_ptx_barrier_complete_tx(ranks ? pk_sim_map_shared(barrier, rank, file, line) : barrier, total, file, line);
@@ -120,7 +128,7 @@ PK_SIM_NOINLINE void pk_ptx_store_tensor(const void *described, const int (&at)[
     const char *from = pk_ptx_swapped(tile, offset, map.swizzle);
     pk_ptx_touch(from, bytes, false, file, line);
     pk_ptx_touch(to, bytes, true, file, line);
-    __builtin_memcpy((char *)to, from, bytes);
+    pk_ptx_copied((char *)to, from, bytes);
   });
 }
 // Bytes, at multiples of 16, to the same place in each block of the cluster whose bit is set.

@@ -4,7 +4,7 @@
 #pragma once
 #pragma GCC system_header
 
-#include "pk_sim_mma.h"
+#include "pk_sim_matrix.h"
 
 // ---- tiles, as descriptors tell them
 
@@ -226,6 +226,7 @@ PK_SIM_NOINLINE void pk_ptx_wait_products(unsigned latest, PK_SIM_HERE) {
     for (int i = lane; i < one->columns * 2; i += 32)
       pk_sim_matrix_read(pk_ptx_piece(one->b, one->b_turned, i), 16, pk_sim_file, pk_sim_line);
   }
+  __syncwarp(0xffffffffu, pk_sim_file, pk_sim_line);  // any lane may let go of what the warp's products have read
 #endif
   pk_ptx_wait_frame frame = {&pk_ptx_wait::work, latest};
   pk_sim_matrix_call(frame, pk_sim_file, pk_sim_line);

@@ -39,12 +39,8 @@ PK_PRODUCT_160(bfloat16_t, "k16.f32.bf16.bf16")
 // Four matrices of 8 x 8 numbers of 16 bits into shared memory: word i of lane l has numbers l % 4 * 2 and the next of
 // line l / 4 of matrix i; lane l has the address of line l % 8 of matrix l / 8.
 #ifdef PYGPUKIT_SIM
-__device__ inline void store_matrices(void *line, const unsigned (&words)[4]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int i = 0; i < 4; ++i) {
-    const unsigned to = __shfl_sync(~0u, h::shared_address(line), 8 * i + lane / 4) + lane % 4 * 4;
-    *reinterpret_cast<unsigned *>(h::shared_pointer(to)) = words[i];
-  }
+__device__ __forceinline__ void store_matrices(void *line, const unsigned (&words)[4]) {
+  pk_sim_stmatrix<4, false>(line, words, __FILE__, __LINE__);
 }
 #else
 __device__ __forceinline__ void store_matrices(void *line, const unsigned (&words)[4]) {

@@ -7,7 +7,6 @@ parameter of their own, and what follows it, the tail, as the next one: a call t
 from __future__ import annotations
 
 import ctypes
-import struct
 from functools import cache, lru_cache
 from typing import Any
 
@@ -15,6 +14,7 @@ from pygpukit._core import native
 from pygpukit.core import pretended
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import GPUError
+from pygpukit.jit.ptx.maps import tensor_map
 
 _BYTES, _ALIGNMENT, _ADDRESS = 128, 64, 8  # of a map; of the address in it
 _LINE = 128  # bytes of a box's line
@@ -33,9 +33,9 @@ def tail(itemsize: int, box: int, length: int, lines: int, lead: int, matrices: 
     """
     strides = (lead * itemsize, (step if matrices > 1 else lines * lead) * itemsize)
     extents = (length, lines, matrices)
-    if is_sim():  # hopper_sim.cuh: SimMap
-        map_of = struct.pack("<5Q4I", *extents, *strides, _LINE // itemsize, box, itemsize, itemsize == 4)
-        return map_of.ljust(_BYTES - _ADDRESS, b"\0")
+    if is_sim():
+        sizes = (_LINE // itemsize, box, 1)
+        return tensor_map(0, itemsize, extents, strides, sizes, swizzle=_LINE, to_tf32=itemsize == 4)[_ADDRESS:]
     if pretended.current is not None:
         return bytes(_BYTES - _ADDRESS)
     return _encoded(native.current_device(), itemsize, box, extents, strides, _PLACES[0])[_ADDRESS:]

@@ -40,7 +40,7 @@ __device__ __forceinline__ void end_copies() {}
 template <int Later>
 __device__ __forceinline__ void wait_for_copies() {}
 __device__ __forceinline__ unsigned rounded_word(unsigned at) {
-  return h::to_tf32(*reinterpret_cast<unsigned *>(h::shared_pointer(at)));
+  return pk_ptx_copied_tf32(*reinterpret_cast<unsigned *>(h::shared_pointer(at)));
 }
 #else
 // 16 bytes to shared memory, zeros where they are not there. Nothing waits for them.
