@@ -9,6 +9,7 @@ import re
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -93,6 +94,20 @@ def in_header(header: str, name: str, **arguments: int) -> Structure:
         return headers.reached([header]).values()
 
     return Structure(name, texts, arguments)
+
+
+@cache
+def enumeration(header: str, name: str) -> dict[str, int]:
+    """The numbers of an enumeration that one of the package's headers declares, by names as Python has them: kGeluTanh
+    is "gelu_tanh". Raises ValueError for a header that has no such enumeration of names alone."""
+    from pygpukit.jit.compile import headers
+
+    text = _COMMENT.sub(" ", "\n".join(headers.reached([header]).values()))
+    found = re.search(rf"\benum\s+{name}\s*{{([\sk\w,]*)}}\s*;", text)
+    if found is None:
+        raise ValueError(f"{header} declares no enumeration {name} of names alone")
+    names = [one.strip().removeprefix("k") for one in found[1].split(",") if one.strip()]
+    return {re.sub(r"(?<!^)(?=[A-Z])", "_", one).lower(): number for number, one in enumerate(names)}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pygpukit.ops import host
 from pygpukit.ops.matmul import gemm, linear
 from pygpukit.ops.matmul.choose import MatmulPlan
 from pygpukit.ops.matmul.epilogue import fused
-from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from pygpukit.ops.matmul.epilogue.quantise import Conversion
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster
@@ -43,7 +43,7 @@ def launches(call: Any) -> int:
     return int(native.device_counters()["launches"] - before)
 
 
-def product(a: gp.GPUArray, b: gp.GPUArray, out: gp.GPUArray, after: After) -> None:
+def product(a: gp.GPUArray, b: gp.GPUArray, out: gp.GPUArray, after: Epilogue) -> None:
     fused.run(cluster, problem(a, b), a, b, out, after)
 
 
@@ -53,10 +53,10 @@ def test_one_launch_has_the_bits_of_two(dtype: str, act: str | None) -> None:
     m, n, k = 19, 72, 40
     a, b, bias, residual = numbers(dtype, m, k), numbers(dtype, n, k).T, numbers(dtype, n), numbers(dtype, m, n)
     for after in (
-        After(0.5, act=act),
-        After(act=act, bias=bias),
-        After(act=act, residual=residual, beta=-2.0),
-        After(3.0, bias, act, residual),
+        Epilogue(0.5, act=act),
+        Epilogue(act=act, bias=bias),
+        Epilogue(act=act, residual=residual, beta=-2.0),
+        Epilogue(3.0, bias, act, residual),
     ):
         sums, wanted, found = (gp.full((m, n), float("nan"), dtype) for _ in range(3))
         cluster.product(a, b, sums)
@@ -65,7 +65,7 @@ def test_one_launch_has_the_bits_of_two(dtype: str, act: str | None) -> None:
         assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
 
 
-def in_turn(a: gp.GPUArray, b: gp.GPUArray, after: After, shape: tuple[int, ...]) -> gp.GPUArray:
+def in_turn(a: gp.GPUArray, b: gp.GPUArray, after: Epilogue, shape: tuple[int, ...]) -> gp.GPUArray:
     """The product, what comes after it, and its conversion: a launch each."""
     made = gp.full((*shape[:-1], b.shape[-1]), float("nan"), a.dtype)
     cluster.product(a, b, made)
@@ -94,7 +94,7 @@ def test_a_gate_is_in_the_launch(dtype: str, along_n: bool) -> None:
     for m, n, k in ((19, 72, 40), (261, 136, 24), (3, 8, 136)):
         a, bias, residual = numbers(dtype, m, k), numbers(dtype, 2 * n), numbers(dtype, m, n)
         b = numbers(dtype, k, 2 * n) if along_n else numbers(dtype, 2 * n, k).T
-        for after in (After(act="swiglu"), After(0.5, bias, "swiglu", residual, beta=-2.0)):
+        for after in (Epilogue(act="swiglu"), Epilogue(0.5, bias, "swiglu", residual, beta=-2.0)):
             found = gp.full((m, n), float("nan"), dtype)
             assert launches(lambda a=a, b=b, found=found, after=after: product(a, b, found, after)) == 1
             assert found.to_numpy().tobytes() == in_turn(a, b, after, (m, n)).to_numpy().tobytes()
@@ -113,9 +113,9 @@ def test_a_conversion_is_in_the_launch(dtype: str, along_n: bool, wanted: str) -
     small = wanted in ("float8_e4m3", "float8_e5m2", "int8")
     asked = Conversion(as_dtype(wanted), scale if small else 1.0)
     for after in (
-        After(conversion=asked),
-        After(conversion=asked._replace(scale=0.7 if small else 1.0)),
-        After(0.5, numbers(dtype, n), "gelu", numbers(dtype, m, n), 2.0, asked),
+        Epilogue(conversion=asked),
+        Epilogue(conversion=asked._replace(scale=0.7 if small else 1.0)),
+        Epilogue(0.5, numbers(dtype, n), "gelu", numbers(dtype, m, n), 2.0, asked),
     ):
         found = gp.full((m, n), 77.0, "float32").astype(wanted)
         assert launches(lambda found=found, after=after: product(a, b, found, after)) == 1
@@ -128,16 +128,16 @@ def test_what_cannot_be_in_the_launch_follows_it() -> None:
     wide, turned = numbers("bfloat16", 16, 40), numbers("bfloat16", 24, 16).T
     fp8, plain = Conversion(float8_e4m3, 0.5), Conversion(float32, 1.0)
     for left, n, after in (
-        (a, 20, After(bias=bias)),
-        (a, 16, After(residual=wide[:, :16])),
-        (a, 10, After(act="swiglu")),
-        (a, 16, After(act="swiglu", residual=wide[:, 8:24])),
-        (turned, 16, After(act="swiglu")),
-        (a, 16, After(act="swiglu", conversion=plain)),
-        (a, 24, After(conversion=fp8)),
-        (a, 20, After(conversion=plain)),
-        (turned, 16, After(act="relu", conversion=fp8)),
-        (a, 16, After(conversion=Conversion(float64, 1.0))),
+        (a, 20, Epilogue(bias=bias)),
+        (a, 16, Epilogue(residual=wide[:, :16])),
+        (a, 10, Epilogue(act="swiglu")),
+        (a, 16, Epilogue(act="swiglu", residual=wide[:, 8:24])),
+        (turned, 16, Epilogue(act="swiglu")),
+        (a, 16, Epilogue(act="swiglu", conversion=plain)),
+        (a, 24, Epilogue(conversion=fp8)),
+        (a, 20, Epilogue(conversion=plain)),
+        (turned, 16, Epilogue(act="relu", conversion=fp8)),
+        (a, 16, Epilogue(conversion=Conversion(float64, 1.0))),
     ):
         right = w[: 2 * n if after.act == "swiglu" else n].T
         found = gp.full((16, n), 77.0, "float32").astype(after.conversion.dtype if after.conversion else "bfloat16")

@@ -152,3 +152,30 @@ def test_constants_that_python_repeats_are_those_of_the_kernels() -> None:
     assert len(repeated) > 15
     for value, file, expression in repeated:
         assert number(texts[file], expression) == int(value, 0), f"{file}: {expression}"
+
+
+def test_numbers_of_an_enumeration_are_those_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pygpukit.jit.compile import headers
+    from pygpukit.kernels import activation, structure
+
+    assert activation.number(None) == 0
+    texts = {
+        "a.cuh": "// enum Kind { kNo };\nenum Kind { kNone, kGeluTanh,\n kRelu /* last */ };\nenum Other { kA = 3 };"
+    }
+    monkeypatch.setattr(headers, "reached", lambda _: texts)
+    read = structure.enumeration.__wrapped__
+    assert read("a.cuh", "Kind") == {"none": 0, "gelu_tanh": 1, "relu": 2}
+    for name in ("Other", "Missing"):  # numbers that are said, and no such enumeration
+        with pytest.raises(ValueError, match=f"a.cuh declares no enumeration {name}"):
+            read("a.cuh", name)
+
+
+def test_products_and_convolutions_have_activations_that_the_header_has() -> None:
+    from pygpukit.kernels import activation
+    from pygpukit.ops.matmul.epilogue.epilogue import ACTIVATIONS
+    from pygpukit.ops.nn.conv import settings
+
+    for names in (ACTIVATIONS, settings.ACTIVATIONS):
+        assert len({activation.number(name) for name in names}) == len(names)
+    with pytest.raises(KeyError):
+        activation.number("sine")

@@ -12,7 +12,7 @@ import pytest
 from device_facts import having
 
 import pygpukit as gp
-from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from pygpukit.ops.matmul.epilogue.quantise import Conversion
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile.fp8 import Scale
@@ -65,7 +65,7 @@ def _unscaled(dtype: str, columns: int, turned: tuple[bool, bool]) -> Iterator[C
 
     def finished(a: gp.GPUArray, b: gp.GPUArray, bias: gp.GPUArray, residual: gp.GPUArray) -> gp.GPUArray:
         out = gp.full(residual.shape, float("nan"), dtype)
-        after = After(alpha=0.5, bias=bias, act="relu", residual=residual, beta=2.0)
+        after = Epilogue(alpha=0.5, bias=bias, act="relu", residual=residual, beta=2.0)
         assert after.by_pieces(out)
         with one_cluster(kind, columns):
             cluster.product(a, b, out, after)
@@ -93,7 +93,7 @@ def _gated(dtype: str, columns: int, b_turned: bool) -> Iterator[Call]:
     m, n, k = 72, 200, 24
 
     def product(a: gp.GPUArray, b: gp.GPUArray, bias: gp.GPUArray, residual: gp.GPUArray) -> gp.GPUArray:
-        after, out = After(2.0, bias, "swiglu", residual, 2.0), gp.full((m, n), float("nan"), dtype)
+        after, out = Epilogue(2.0, bias, "swiglu", residual, 2.0), gp.full((m, n), float("nan"), dtype)
         assert cluster.finishes(a, b, out, after)
         with one_cluster("half", columns):
             cluster.product(a, b, out, after)
@@ -116,7 +116,7 @@ def _converted(dtype: str, columns: int, b_turned: bool) -> Iterator[Call]:
         with one_cluster("half", columns):
             cluster.product(a, b, rounded)
             for out in made:
-                cluster.product(a, b, out, After(conversion=Conversion(out.dtype, 0.25)))
+                cluster.product(a, b, out, Epilogue(conversion=Conversion(out.dtype, 0.25)))
                 alone = rounded if out.dtype == dtype else Conversion(out.dtype, 0.25).of(rounded)
                 assert out.to_numpy().tobytes() == alone.to_numpy().tobytes(), f"{out.dtype} is not the sum, converted"
         return made[0].astype(dtype)

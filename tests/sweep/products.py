@@ -17,7 +17,7 @@ from pygpukit.ops.matmul.cuda_cores import fp8 as cuda_fp8
 from pygpukit.ops.matmul.cuda_cores import gemv, strided
 from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
 from pygpukit.ops.matmul.epilogue import fused, quantise
-from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from sweep.engine import Call, Family, numbers
 
 Values = np.ndarray[Any, Any]
@@ -85,12 +85,12 @@ def _fused_products() -> Iterator[Call]:
 
         def finish(sums: gp.GPUArray, other: gp.GPUArray) -> gp.GPUArray:
             out = gp.full(other.shape, float("nan"), dtype=other.dtype)
-            fused.finish(sums, out, After(0.5, act="relu", residual=other[..., ::-1], beta=2.0))
+            fused.finish(sums, out, Epilogue(0.5, act="relu", residual=other[..., ::-1], beta=2.0))
             return out
 
         def finish_pieces(sums: gp.GPUArray, bias: gp.GPUArray, other: gp.GPUArray) -> gp.GPUArray:
             out = gp.full(other.shape, float("nan"), dtype=other.dtype)
-            fused.finish(sums, out, After(0.5, bias, "relu", other, 2.0))
+            fused.finish(sums, out, Epilogue(0.5, bias, "relu", other, 2.0))
             return out
 
         yield Call(

@@ -21,4 +21,33 @@ __device__ __forceinline__ A activated(A x, long long which) {
   }
 }
 
+// An activation of what is rounded to S, with no more digits than that keeps.
+template <class S, class R>
+__device__ __forceinline__ R activated_for(R x, int which) {
+  switch (which) {
+    case kGelu: return gelu<S>(x);
+    case kGeluTanh: return gelu_tanh<S>(x);
+    case kSilu:
+    case kSwiglu: return silu<S>(x);
+    default: return activated(x, which);
+  }
+}
+
+template <int Value>
+struct constant_t {
+  static constexpr int value = Value;
+};
+
+// Calls what takes the activation as a constant: one of those that products have, but for kSwiglu.
+template <class Function>
+__device__ __forceinline__ void with_activation(int activation, const Function &call) {
+  switch (activation) {
+    case kRelu: return call(constant_t<kRelu>{});
+    case kGelu: return call(constant_t<kGelu>{});
+    case kGeluTanh: return call(constant_t<kGeluTanh>{});
+    case kSilu: return call(constant_t<kSilu>{});
+    default: return call(constant_t<kNone>{});
+  }
+}
+
 }  // namespace pk

@@ -7,27 +7,11 @@ namespace pk {
 // act(alpha sum + bias) + beta residual. kSwiglu: silu of column j times column j + columns, of sums that have twice as
 // many columns as the result. Where a product is added to, it says so: what a compiler contracts differs between
 // kernels.
-struct After {
+struct Epilogue {
   double alpha, beta;
   long long columns;  // of the result
   int activation, has_bias, has_residual, unused;
 };
-
-// An activation of what is rounded to S, with no more digits than that keeps.
-template <class S, class R>
-__device__ __forceinline__ R activated_for(R x, int which) {
-  switch (which) {
-    case kGelu:
-      return gelu<S>(x);
-    case kGeluTanh:
-      return gelu_tanh<S>(x);
-    case kSilu:
-    case kSwiglu:
-      return silu<S>(x);
-    default:
-      return activated(x, which);
-  }
-}
 
 // What adds nothing, not even to -0.
 template <class R>
@@ -38,7 +22,7 @@ __device__ __forceinline__ R nothing() {
 // The element of column `column`, from its sum, and with kSwiglu that of column + columns. residual: where its element
 // of the array to be added is; read only if there is one.
 template <class T, class R>
-__device__ __forceinline__ R finished(const After &after, R sum, R up, const T *bias, long long column,
+__device__ __forceinline__ R finished(const Epilogue &after, R sum, R up, const T *bias, long long column,
                                       const T *residual) {
   const R alpha = R(after.alpha);
   R value = fma(alpha, sum, after.has_bias ? R(widen(bias[column])) : nothing<R>());
@@ -75,28 +59,6 @@ __device__ __forceinline__ void finish_piece(Piece<T> &sums, const Piece<T> &bia
   for (int i = 0; i < Piece<T>::kNumbers; ++i) {
     const float value = activated_for<T>(fmaf(alpha, widen(sums.of[i]), widen(bias.of[i])), Activation);
     sums.of[i] = convert<T>::from(fmaf(beta, widen(residual.of[i]), value));
-  }
-}
-
-template <int Value>
-struct constant_t {
-  static constexpr int value = Value;
-};
-
-// Calls what takes the activation as a constant.
-template <class Function>
-__device__ __forceinline__ void with_activation(int activation, const Function &call) {
-  switch (activation) {
-    case kRelu:
-      return call(constant_t<kRelu>{});
-    case kGelu:
-      return call(constant_t<kGelu>{});
-    case kGeluTanh:
-      return call(constant_t<kGeluTanh>{});
-    case kSilu:
-      return call(constant_t<kSilu>{});
-    default:
-      return call(constant_t<kNone>{});
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace pk {
 
-// What is written: kRounded, sums that are rounded to the type and finished as After says, where anything follows.
+// What is written: kRounded, sums that are rounded to the type and finished as the epilogue says, where anything follows.
 // kGated, the same with kSwiglu: of sums of twice as many columns. kConverted: that of kRounded in another type.
 enum Writing { kRounded, kGated, kConverted };
 
@@ -18,7 +18,7 @@ struct Into {
 };
 
 // A matrix that is written. row: elements from one row to the next. whole: rows are whole pieces of 16 bytes. follows:
-// something comes after the rounded sums, as After says; rows are whole then, and wherever not kRounded is written.
+// something comes after the rounded sums, as the epilogue says; rows are whole then, and wherever not kRounded is written.
 // bias, residual: see there.
 template <class Result, int How = kRounded>
 struct Rows {
@@ -33,7 +33,7 @@ struct Rows {
   };
 
   // Has the part of the residual that belongs to a warp's tile read ahead.
-  __device__ __forceinline__ void prefetch(const After &after, int first_row, int first, int columns) const {
+  __device__ __forceinline__ void prefetch(const Epilogue &after, int first_row, int first, int columns) const {
     if (!follows || !after.has_residual) return;
     constexpr int kLineNumbers = h::kLine / sizeof(Result);
     const int lane = threadIdx.x % 32, at = first_row + lane % kRowsOut;
@@ -44,7 +44,7 @@ struct Rows {
 
   // A warp's 16 rows of a product, all columns of them. out: its part of shared memory. column: of the matrix.
   template <int Count>
-  __device__ __forceinline__ void write(const float (&sums)[Count], unsigned char *out, const After &after,
+  __device__ __forceinline__ void write(const float (&sums)[Count], unsigned char *out, const Epilogue &after,
                                         int first_row, int column) const {
     if constexpr (How == kGated) {
       write_gated(sums, out, after, first_row, column);
@@ -55,7 +55,7 @@ struct Rows {
 
  private:
   template <int Count>
-  __device__ __forceinline__ void write_all(const float (&sums)[Count], unsigned char *out, const After &after,
+  __device__ __forceinline__ void write_all(const float (&sums)[Count], unsigned char *out, const Epilogue &after,
                                             int first_row, int column) const {
     constexpr int kColumns = Count * h::kGroup / h::kProductRows, kMost = kLineOut / sizeof(Result);
     constexpr int kWidth = kColumns % kMost == 0 ? kMost : kMost / 2;  // columns at a time
@@ -95,7 +95,7 @@ struct Rows {
 
   // The first half of the sums are gates, the second what they let through: one thread has both. column: of the matrix.
   template <int Count>
-  __device__ __forceinline__ void write_gated(const float (&sums)[Count], unsigned char *out, const After &after,
+  __device__ __forceinline__ void write_gated(const float (&sums)[Count], unsigned char *out, const Epilogue &after,
                                               int first_row, int column) const {
     constexpr int kColumns = Count * h::kGroup / h::kProductRows / 2;
     static_assert(kColumns * sizeof(Result) <= kLineOut, "");
@@ -115,7 +115,7 @@ struct Rows {
 
   // Added: a bias or a residual.
   template <bool Added, int Count>
-  __device__ __forceinline__ void gate(const float (&sums)[Count], unsigned char *out, After after, int first_row,
+  __device__ __forceinline__ void gate(const float (&sums)[Count], unsigned char *out, Epilogue after, int first_row,
                                        int column) const {
     const int lane = threadIdx.x % 32;
     after.activation = kSwiglu;
@@ -180,7 +180,7 @@ struct Rows {
 
   // Finishes the rounded sums in shared memory: a lane's piece of each second or fourth row.
   template <int Width>
-  __device__ __forceinline__ void finish(unsigned char *out, const After &after, int first_row, int first,
+  __device__ __forceinline__ void finish(unsigned char *out, const Epilogue &after, int first_row, int first,
                                          int columns) const {
     constexpr int kPieces = Width / Piece<Result>::kNumbers, kLines = 32 / kPieces;
     const int lane = threadIdx.x % 32, at = lane % kPieces * Piece<Result>::kNumbers;

@@ -83,7 +83,7 @@ __device__ __forceinline__ RealTile own_tile(long long m, long long n) {
 // Stores a thread's results. at: of the operands' matrices. row_of(i), column_of(j): where sum[i][j] lies, seen from
 // `tile`; Vector columns from a multiple of Vector on lie side by side.
 template <int Vector, class T, int Down, int Across, class RowOf, class ColumnOf>
-__device__ __forceinline__ void store_results(const T (&sum)[Down][Across], const GemmLayout<4> &p, const After &after,
+__device__ __forceinline__ void store_results(const T (&sum)[Down][Across], const GemmLayout<4> &p, const Epilogue &after,
                                               const RealTile &tile, const long long (&at)[4], const T *bias,
                                               const T *residual, T *c, const RowOf &row_of, const ColumnOf &column_of) {
   const long long rows = p.m - tile.row, columns = p.n - tile.column;
@@ -126,7 +126,7 @@ __device__ __forceinline__ void store_results(const T (&sum)[Down][Across], cons
 // side by side, which saves empty loads that the compiler puts before each that follows others.
 template <class Warp, int WarpsDown, int WarpsAcross, int Stages, class T>
 __device__ __forceinline__ void real_product(const T *a, const T *b, const T *bias, const T *residual, T *c,
-                                             const GemmLayout<4> &p, const After &after, T *stages) {
+                                             const GemmLayout<4> &p, const Epilogue &after, T *stages) {
   using Left = typename Warp::Left;
   using Right = typename Warp::Right;
   constexpr int kRows = WarpsDown * Warp::kRows, kColumns = WarpsAcross * Warp::kColumns, kSteps = Warp::kDepth;

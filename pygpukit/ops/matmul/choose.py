@@ -27,7 +27,7 @@ from pygpukit.ops.matmul.tile import gemv as tile_gemv
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 
 __all__ = ["MatmulPlan"]
 
@@ -38,10 +38,10 @@ class Kernel(Protocol):
     def refusal(self, p: Problem) -> str:
         """Why it does not make a product, "" where it takes it."""
 
-    def finishes(self, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+    def finishes(self, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
         """True if run() applies the epilogue in its launch."""
 
-    def run(self, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    def run(self, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
         """out = after(a @ b). after: where finishes() says so."""
 
 
@@ -81,7 +81,7 @@ class MatmulPlan:
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
 
-    def run(self, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+    def run(self, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
         """out = after(a @ b), of the arrays that the plan was made for."""
         assert self.problem is not None
         if after is None:

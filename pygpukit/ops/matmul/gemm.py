@@ -16,7 +16,7 @@ from pygpukit.ops import copying
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.matmul.choose import MatmulPlan, by_name, choose
 from pygpukit.ops.matmul.epilogue import quantise
-from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
 from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.matmul.sm90 import cluster
@@ -79,7 +79,7 @@ def matmul(
     added = None if out_dtype is not None else out
     after = None if alpha is _UNIT and beta is _ZERO else _scaled(result, alpha, beta, added)
     if conversion is not None:
-        after = replace(after or After(), conversion=conversion)
+        after = replace(after or Epilogue(), conversion=conversion)
     if target is None or target.dtype != written or _touches(target, a) or _touches(target, b):
         target = native.empty(shape, written)
     if target.size:
@@ -164,7 +164,7 @@ def _family(promoted: DataType, result: DataType, said: bool | None) -> str | No
     return family(promoted, result, result == float32 and precision.allowed(said))
 
 
-def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> After | None:
+def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> Epilogue | None:
     """The epilogue of alpha and beta, None for none. out: checked."""
     numbers = _number("matmul: alpha", alpha, dtype), _number("matmul: beta", beta, dtype)
     if alpha == 1 and beta == 0:
@@ -175,7 +175,7 @@ def _scaled(dtype: DataType, alpha: Any, beta: Any, out: GPUArray | None) -> Aft
         raise DTypeError(f"matmul: alpha={alpha}, beta={beta}: these operands give {dtype}; only floats are scaled")
     if beta and out is not None and out.dtype != dtype:
         raise DTypeError(f"matmul: beta={beta}: out is {out.dtype}, the result {dtype}; they must be alike")
-    return After(numbers[0], residual=out if beta else None, beta=numbers[1])
+    return Epilogue(numbers[0], residual=out if beta else None, beta=numbers[1])
 
 
 def _number(field: str, value: Any, dtype: DataType) -> float:

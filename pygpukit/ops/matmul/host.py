@@ -12,7 +12,7 @@ from pygpukit.ops.matmul.epilogue.epilogue import in_kernel
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 finishes = in_kernel
 
@@ -22,13 +22,13 @@ def refusal(p: Problem) -> str:
     return "" if host.computes() else "kernels compute"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = after(a @ b)."""
     arrays = [a, b, out, *(() if after is None else after.arrays())]
     native.host_launch("matmul", lambda: _compute(a, b, out, after), arrays)
 
 
-def _compute(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None) -> None:
+def _compute(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None) -> None:
     import numpy as np
 
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying
 from pygpukit.ops.matmul.choose import choose
 from pygpukit.ops.matmul.epilogue import quantise
-from pygpukit.ops.matmul.epilogue.epilogue import ACTIVATIONS, After
+from pygpukit.ops.matmul.epilogue.epilogue import ACTIVATIONS, Epilogue
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.operands import check_array, check_devices
@@ -105,7 +105,7 @@ def _linear(
     check_devices(what, *arrays.values())
     result = native.empty((rows, columns), dtype if conversion is None else conversion.dtype)
     if result.size:
-        after = After(
+        after = Epilogue(
             bias=None if bias is None else copying.contiguous(bias),
             act=act,
             residual=None if residual is None else residual.reshape(rows, columns),

@@ -16,7 +16,7 @@ from pygpukit.ops.matmul.layout.operand import Operand
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 
 MAX_BATCH = 65535  # a grid's second extent
 FP8 = ("fp8", "decoded")
@@ -64,7 +64,7 @@ class Problem:
         dtype: DataType | None = None,
         *,
         invariant: bool = True,
-        epilogue: After | None = None,
+        epilogue: Epilogue | None = None,
         scales: str = "",
     ) -> Problem:
         """The problem of two arrays. dtype: what they are converted to first, into dense copies."""

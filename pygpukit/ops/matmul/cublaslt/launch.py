@@ -16,7 +16,7 @@ from pygpukit.ops.matmul.layout.operand import ALIGNMENT, in_place
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 
@@ -52,7 +52,7 @@ def reason(p: Problem) -> str:
     return f"{p.dtype}{rounded} by cuBLASLt, where a row's bits may depend on the other rows"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = a @ b, where refusal() is ""."""
     types = _types(p)
     assert types is not None

@@ -71,7 +71,7 @@ template <class T, int Down, int Across, int WarpsDown, int WarpsAcross, int Dep
           int ReadA, int ReadB>
 __global__ void __launch_bounds__(32 * WarpsDown * WarpsAcross, Blocks)
     real(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
-         const __grid_constant__ After after) {
+         const __grid_constant__ Epilogue after) {
   constexpr int kThreads = 32 * WarpsDown * WarpsAcross;
   using Left = RealSide<T, WarpsDown * 16 * Down, Depth, kThreads, ReadA, kDoublePad, 4>;
   using Right = RealSide<T, WarpsAcross * 8 * Across, Depth, kThreads, ReadB, kDoublePad, 4>;

@@ -74,7 +74,7 @@ __device__ __forceinline__ void copy_block(const Walk<T> &from, long long outer0
 template <class T, bool AlongK>
 __global__ void __launch_bounds__(kFewThreads, kFewBlocks)
     few(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
-        const __grid_constant__ After after) {
+        const __grid_constant__ Epilogue after) {
   using A = accumulator_t<T>;
   constexpr int kPack = kPackBytes / sizeof(T), kStep = kStepBytes / sizeof(T), kPitch = kStep + kPack;
   constexpr int kWeight = AlongK ? kFewColumns * kPitch : kStep * kFewColumns;

@@ -16,12 +16,12 @@ from pygpukit.ops.matmul.layout.strided import with_epilogue
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 SOURCE = kernels.KernelSpec(__file__, "gemv.cu")
 LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
-_AFTER = SOURCE.structure("After")
+_AFTER = SOURCE.structure("Epilogue")
 _COLUMNS, _ROWS, _THREADS, _STAGES = 32, 16, 128, 5  # gemv.cu: of a block
 _STEP, _PITCH = 256, 272  # bytes of a line along k in a step, and from one line to the next
 _MAX_ROWS = 32  # rows
@@ -43,7 +43,7 @@ def refusal(p: Problem) -> str:
     return ""
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = after(a @ b)."""
     if after is None and out.shape[-1] < out.shape[-2]:  # the same sums with the operands' places exchanged
         a, b, out = (one.swapaxes(-1, -2) for one in (b, a, out))
@@ -55,7 +55,7 @@ def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None
 def launch(
     a: GPUArray, b: GPUArray, arrays: Sequence[GPUArray], packed: bytes, batches: int, after: bytes | None = None
 ) -> None:
-    """c = after(a @ b), of few rows. arrays: what its pointers point at. packed: a LAYOUT. after: an After."""
+    """c = after(a @ b), of few rows. arrays: what its pointers point at. packed: a LAYOUT. after: an Epilogue."""
     m, n = a.shape[-2], b.shape[-1]
     along_k = n == 1 or abs(b.strides[-2]) < abs(b.strides[-1])
     stage = _COLUMNS * (_PITCH if along_k else _STEP) + _ROWS * _PITCH
@@ -66,7 +66,7 @@ def launch(
 
 @cache
 def nothing() -> bytes:
-    """epilogue.cuh: After, where the sums are the result."""
+    """epilogue.cuh: Epilogue, where the sums are the result."""
     return _AFTER.pack(alpha=1, beta=0, columns=0, activation=0, has_bias=False, has_residual=False, unused=0)
 
 

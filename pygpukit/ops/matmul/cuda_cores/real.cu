@@ -90,7 +90,7 @@ template <class T, int Down, int Across, int WarpsDown, int WarpsAcross, int Dep
           int Blocks, int ReadA, int ReadB>
 __global__ void __launch_bounds__(32 * WarpsDown * WarpsAcross, Blocks)
     real(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
-         const __grid_constant__ After after) {
+         const __grid_constant__ Epilogue after) {
   constexpr int kThreads = 32 * WarpsDown * WarpsAcross, kPad = 16 / sizeof(T);
   using Left = RealSide<T, WarpsDown * kLanesDown * Down, Depth, kThreads, ReadA, kPad, 8>;
   using Right = RealSide<T, WarpsAcross * kLanesAcross * Across, Depth, kThreads, ReadB, kPad, 8>;

@@ -25,7 +25,7 @@ from pygpukit.ops.matmul.sm90 import common
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 CORES = kernels.KernelSpec(__file__, "real.cu")
@@ -138,7 +138,7 @@ def refusal(p: Problem) -> str:
     return "" if readings(p.dtype.name, p.a, p.b) else "an operand has no dense axis, or another type"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = after(a @ b)."""
     readable, n = operands(a, b), out.shape[-1]
     assert readable is not None
@@ -205,7 +205,7 @@ def launch(
     after: bytes | None = None,
 ) -> None:
     """c = after(a @ b). read: of readings(). arrays: what its pointers point at. packed: a gemv.LAYOUT. after: an
-    After, not of swiglu."""
+    Epilogue, not of swiglu."""
     *batch, m, k = a.shape
     n, batches = b.shape[-1], prod(batch)
     one = block(a.dtype.name, batches, m, n, k, read)

@@ -19,7 +19,7 @@ from pygpukit.ops.matmul.layout.strided import packed_layout, with_epilogue
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 SOURCE = kernels.KernelSpec(__file__, "strided.cu")
@@ -37,7 +37,7 @@ def refusal(p: Problem) -> str:
     return ""
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = after(a @ b): of one type, or out is int32, a and b int8."""
     n, one = out.shape[-1], tile(out)
     if after is not None:

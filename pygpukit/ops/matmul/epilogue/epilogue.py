@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.kernels import activation
 from pygpukit.kernels.structure import in_header
 from pygpukit.ops import host, raw
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT
@@ -13,26 +14,25 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.matmul.epilogue.quantise import Conversion
 
-_AFTER = in_header("epilogue.cuh", "After")
-# By name: their numbers in activation.cuh.
-ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4, "swiglu": 5}
+_AFTER = in_header("epilogue.cuh", "Epilogue")
+ACTIVATIONS = (None, "relu", "gelu", "gelu_tanh", "silu", "swiglu")  # of products, of those that activation.cuh has
 
 
-def in_kernel(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+def in_kernel(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
     """An epilogue that a kernel applies in its own launch, but for conversions."""
     return after.conversion is None
 
 
-def in_another_launch(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+def in_another_launch(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
     """Of kernels whose launch ends with the rounded sums."""
     return False
 
 
 @dataclass(frozen=True)
-class After:
+class Epilogue:
     """act(alpha sum + bias) + beta residual, of each element of a product.
 
-    act: a key of ACTIVATIONS; "swiglu": silu of the first half of the columns times the second half. bias: as many
+    act: one of ACTIVATIONS; "swiglu": silu of the first half of the columns times the second half. bias: as many
     numbers as the product has columns, contiguous. residual: of the result's shape. Both of the product's type, to
     which the result is rounded; conversion: what it becomes then.
     """
@@ -65,12 +65,12 @@ class After:
         )
 
     def packed(self, columns: int) -> bytes:
-        """epilogue.cuh: After."""
+        """epilogue.cuh: Epilogue."""
         return _AFTER.pack(
             alpha=self.alpha,
             beta=self.beta,
             columns=columns,
-            activation=ACTIVATIONS[self.act],
+            activation=activation.number(self.act),
             has_bias=self.bias is not None,
             has_residual=self.residual is not None,
             unused=0,

@@ -8,7 +8,7 @@ namespace pk {
 template <class T, int Down = kPerThread, int Across = kPerThread>
 __global__ void __launch_bounds__(kThreads *kThreads)
     gemm_after(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
-               const __grid_constant__ After after) {
+               const __grid_constant__ Epilogue after) {
   using A = accumulator_t<T>;
   constexpr int kRows = kThreads * Down, kColumns = kThreads * Across;
   __shared__ GemmTiles<A, Down, Across> tiles;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads *kThreads)
 template <class T>
 __global__ void __launch_bounds__(256)
     finish(const T *product, const T *bias, const T *residual, T *out, const __grid_constant__ Layout<2> p,
-           const __grid_constant__ After after) {
+           const __grid_constant__ Epilogue after) {
   const long long index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (index >= p.size) return;
   long long at[2];
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(256)
 // The same where out and residual are dense as the product is, and rows are whole pieces of 16 bytes; not with kSwiglu.
 template <class T>
 __global__ void __launch_bounds__(256) finish_pieces(const T *product, const T *bias, const T *residual, T *out,
-                                                     long long pieces, const __grid_constant__ After after) {
+                                                     long long pieces, const __grid_constant__ Epilogue after) {
   constexpr int kNumbers = Piece<T>::kNumbers;
   const long long index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (index >= pieces) return;

@@ -18,7 +18,7 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.matmul.choose import Kernel
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 SOURCE = kernels.KernelSpec(__file__, "fused.cu", options=kernels.GENERIC_LAMBDAS)
@@ -27,7 +27,7 @@ _BLOCK = 256
 FINISHED = (float16, bfloat16, float32)  # types that finish() is compiled for
 
 
-def run(kernel: Kernel, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> None:
+def run(kernel: Kernel, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> None:
     """out = after(a @ b), by a kernel and what it leaves to do."""
     if after.is_nothing() and after.conversion is None:
         kernel.run(p, a, b, out)
@@ -43,7 +43,7 @@ def run(kernel: Kernel, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, aft
         finish(sums, out, after)
 
 
-def finish(sums: GPUArray, out: GPUArray, after: After) -> None:
+def finish(sums: GPUArray, out: GPUArray, after: Epilogue) -> None:
     """out = after(sums): of a kernel's product, dense and rounded to the type."""
     residual = out if after.residual is None else after.residual
     ctype, packed_after = CTYPES[out.dtype.name], after.packed(out.shape[-1])

@@ -11,7 +11,7 @@ from pygpukit.ops.operands import span
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.kernels.structure import Structure
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 
 
 def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[bytes, tuple[GPUArray, ...]]:
@@ -37,7 +37,7 @@ def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[by
 
 
 def with_epilogue(
-    structure: Structure, n: int, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None
+    structure: Structure, n: int, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None
 ) -> tuple[bytes, tuple[GPUArray, ...]]:
     """GemmLayout of a product with an epilogue, and what its pointers point at: a, b, bias, residual, out."""
     residual = out if after is None or after.residual is None else after.residual

@@ -15,7 +15,7 @@ from pygpukit.ops.matmul.tile import half
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 BACKEND = "mma"
@@ -42,7 +42,7 @@ def reason(p: Problem) -> str:
     return f"{p.dtype} on tensor cores, summed in float32, by mma.sync: {half.missing()}"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = a @ b, all of one type and with the same batch axes, wherever they lie."""
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)

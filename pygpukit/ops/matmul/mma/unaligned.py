@@ -28,7 +28,7 @@ from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 UNALIGNED = KernelSpec(__file__, "unaligned.cu", instead=True)
@@ -131,7 +131,7 @@ def reason(p: Problem) -> str:
     return half.reason(p)
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = a @ b."""
     one = _faster(p)
     assert one is not None

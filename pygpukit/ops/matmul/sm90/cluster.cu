@@ -63,7 +63,7 @@ struct alignas(64) HopperCall {
   int whole;        // rows of c are whole pieces of 16 bytes
   int follows;      // something comes after the sums, as `after` says; rows of c are whole then
   int type, bytes;  // of a converted result
-  After after;
+  Epilogue after;
 };
 
 struct HopperTile {
@@ -303,7 +303,7 @@ struct Maker {
 // c = factor * (a scaled) @ (b scaled)^T, rounded once, and where p says so what follows; a: m lines of k, b: n lines
 // of k, as the maps describe them. Scaled: kUnscaled sums over all of k; the others by 128 of k, and scale the whole
 // sum by line (kByLine), or each of these sums by line of a and by 128 lines of b (kByBlock). bias, residual: see
-// After. How: kConverted writes numbers of p.type to c, over p.factor and, where p.has_scale[0], over *scale_a.
+// the epilogue. How: kConverted writes numbers of p.type to c, over p.factor and, where p.has_scale[0], over *scale_a.
 template <class Element, class Result, int Scaled, int Columns, bool ATurned, bool BTurned, int How = kRounded>
 __global__ void __launch_bounds__(kBlockThreads, 1)
     hopper_product(const __grid_constant__ HopperCall p, const Element *const __grid_constant__ a,

@@ -19,7 +19,7 @@ from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, fl
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch
 from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import times
-from pygpukit.ops.matmul.epilogue.epilogue import After
+from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, as_it_is, readable
 from pygpukit.ops.matmul.sm90 import common, tensor_maps
@@ -108,7 +108,7 @@ def _time_us(family: str, extents: tuple[int, int, int, int], one: Tile) -> floa
     return one.time_us(m, n, k, products, size, clusters)
 
 
-def finishes(a: GPUArray, b: GPUArray, out: GPUArray, after: After) -> bool:
+def finishes(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
     """True if there is an epilogue, and product() applies it in its launch."""
     if (after.is_nothing() and after.conversion is None) or not after.by_pieces(out):
         return False
@@ -138,12 +138,12 @@ def _is_halved(one: Tile) -> bool:
     return one.columns % (2 * common.CHUNK) == 0
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = after(a @ b), where finishes() says so."""
     product(a, b, out, after)
 
 
-def product(a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def product(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = a @ b, stacks of matrices with the same batch axes: float16, bfloat16, or float32 rounded to tf32.
 
     after: what comes after the rounded product in the same launch, where finishes() says so.
@@ -173,14 +173,14 @@ def _launch(
     right: Scale,
     out: GPUArray,
     scaling: int,
-    after: After | None = None,
+    after: Epilogue | None = None,
 ) -> None:
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     along_k = kind != "half"  # only numbers of 16 bits are read along m and n, too
     stacks = readable(a, "rows", along_k), readable(b, "columns", along_k)
     transposed = stacks[0].transposed, not stacks[1].transposed
     products, across_b = prod(out.shape[:-2]), b.shape[-1]
-    after = after or After()
+    after = after or Epilogue()
     how = _GATED if after.act == "swiglu" else _CONVERTED if after.conversion is not None else _ROUNDED
     one = _fastest(kind, (products, m, across_b, k), transposed[0], how != _ROUNDED and transposed[1])
     operands = common.mapped(stacks, _tma_boxes(one, scaling, transposed), (m, across_b), transposed, k)

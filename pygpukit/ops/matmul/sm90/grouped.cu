@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
       const Rows<Element> to = {result, nullptr, nullptr, p.n, tile.end, p.n, p.whole, 0, {}};
       const auto make = [&](auto &sums) {
         maker.sum(sums);
-        to.write(sums, room, After{}, row + warp % 4 * kRowsOut, tile.column);
+        to.write(sums, room, Epilogue{}, row + warp % 4 * kRowsOut, tile.column);
       };
       h::Sums<kColumns> sums;
       if (tile.columns == kColumns)

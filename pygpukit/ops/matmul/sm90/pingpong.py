@@ -23,7 +23,7 @@ from pygpukit.ops.matmul.tile.tiling import Tile
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 SOURCE = KernelSpec(__file__, "pingpong.cu", shared_bytes=common.SHARED_BYTES, ahead=("sm_90a",), instead=True)
@@ -87,7 +87,7 @@ def _fastest(p: Problem) -> tuple[Tile, float] | None:
     return fastest(p.folded.extents, p.a_transposed, p.b_along_k)
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = after(a @ b): with something after it by pairs of blocks, whose bits are the same."""
     if after is not None:
         cluster.run(p, a, b, out, after)

@@ -22,7 +22,7 @@ from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 MATMUL = KernelSpec(__file__, "half.cu", front_end="tile", ahead=("sm_90a",), instead=True)
@@ -68,7 +68,7 @@ def reason(p: Problem) -> str:
     return f"{p.dtype} on tensor cores, summed in float32; the fastest tile by {times.source()}"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = a @ b."""
     product(a, b, out)
 

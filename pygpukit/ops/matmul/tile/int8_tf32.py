@@ -20,7 +20,7 @@ from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.matmul.epilogue.epilogue import After
+    from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
 NARROW = KernelSpec(__file__, "int8_tf32.cu", front_end="tile", ahead=("sm_90a",), instead=True)
@@ -57,7 +57,7 @@ def reason(p: Problem) -> str:
     return f"{_DONE[p.family or ''].format(p.dtype)}; the fastest tile by {times.source()}"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: After | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
     """out = a @ b with the same batch axes: int8 into int32, or float32."""
     product(a, b, out)
 

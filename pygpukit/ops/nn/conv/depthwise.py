@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.core import device
+from pygpukit.kernels import activation
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT
-from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
+from pygpukit.ops.nn.conv.settings import Settings, geometry
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -62,7 +63,7 @@ def convolve(
         channels_fast=out.strides[1] == size and channels > 1,
         lines=out.strides[3] == size and columns % _STRIP == 0,
         has_bias=bias is not None,
-        act=ACTIVATIONS[settings.act],
+        act=activation.number(settings.act),
     )
     sharing = weight.shape[3], settings.stride[1]
     columns_step = sharing if sharing in _SHARING and settings.dilation[1] == 1 else (0, 0)

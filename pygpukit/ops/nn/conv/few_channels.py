@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit.core import device
 from pygpukit.core.dtypes import bfloat16, float16, float32
+from pygpukit.kernels import activation
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.conv.group_blocks import QUAD
-from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
+from pygpukit.ops.nn.conv.settings import Settings, geometry
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def convolve(
         rounds=rounds,
         pairs=filters % 2 == 0 and out.strides[1] == size,
         has_bias=bias is not None,
-        act=ACTIVATIONS[settings.act],
+        act=activation.number(settings.act),
     )
     spec = SOURCE.of(
         _expression(out.dtype, tiles, _has_quads(input, channels)), shared_bytes=_bytes(tiles, steps, size)

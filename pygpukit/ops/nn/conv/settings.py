@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     Pair: TypeAlias = "int | list[int] | tuple[int, ...]"
 
 _MOST = 2**31 - 1  # of a setting
-# As activation.cuh numbers them.
-ACTIVATIONS = {None: 0, "relu": 1, "silu": 4, "gelu": 2, "sigmoid": 6, "tanh": 7}
+ACTIVATIONS = (None, "relu", "silu", "gelu", "sigmoid", "tanh")  # of convolutions, of those that activation.cuh has
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit.array import promotion
+from pygpukit.kernels import activation
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
+from pygpukit.ops.nn.conv.settings import Settings, geometry
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -35,7 +36,7 @@ def convolve(
         positions=positions,
         **where,
         has_bias=bias is not None,
-        act=ACTIVATIONS[settings.act],
+        act=activation.number(settings.act),
     )
     tiled = out_channels >= _LEAST
     channels, places = _TILE if tiled else (_CHANNELS, _BLOCK)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import bfloat16, float16, float32
+from pygpukit.kernels import activation
 from pygpukit.ops import copying, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT
 from pygpukit.ops.nn.conv.group_blocks import QUAD, TILES, WARPS, Work, chosen
 from pygpukit.ops.nn.conv.padded import padded
-from pygpukit.ops.nn.conv.settings import ACTIVATIONS, Settings, geometry
+from pygpukit.ops.nn.conv.settings import Settings, geometry
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _launch(
         rounds=block.rounds,
         whole=_has_pieces(weight, QUAD * size),
         has_bias=bias is not None,
-        act=ACTIVATIONS[settings.act],
+        act=activation.number(settings.act),
     )
     spec = SOURCE.of(_expression(out.dtype, work.tiles), shared_bytes=work.shared_bytes(block))
     arrays = storage, weights, weights if bias is None else bias, dense

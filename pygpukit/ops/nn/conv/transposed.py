@@ -10,12 +10,12 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import InvalidSpecError, ShapeError
+from pygpukit.kernels import activation
 from pygpukit.ops import copying, host, plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import precision
 from pygpukit.ops.nn.conv import plan, tile
 from pygpukit.ops.nn.conv.settings import (
-    ACTIVATIONS,
     Settings,
     activated,
     channels_first,
@@ -175,7 +175,7 @@ def _on_device(
         positions=positions,
         **where,
         has_bias=bias is not None,
-        act=ACTIVATIONS[settings.act],
+        act=activation.number(settings.act),
     )
     kernels.launch(
         SOURCE.of(f"pk::convolve_transposed<{CTYPES[out.dtype.name]}>"),
