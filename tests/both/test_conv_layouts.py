@@ -3,6 +3,8 @@ simulator."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,19 @@ import pytest
 from rounded import agree, normal
 
 import pygpukit as gp
+from pygpukit.kernels import activation
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
 Values = np.ndarray[Any, Any]
-ACTIVATIONS = ["relu", "silu", "gelu", "sigmoid", "tanh"]
+FUNCTIONS: dict[str, Callable[[gp.GPUArray], gp.GPUArray]] = {
+    "relu": gp.relu,
+    "gelu": gp.gelu,
+    "gelu_tanh": partial(gp.gelu, approximate="tanh"),
+    "silu": gp.silu,
+    "sigmoid": gp.sigmoid,
+    "tanh": gp.tanh,
+}
 
 
 @pytest.fixture(autouse=True, params=["operation", "kernel"])
@@ -65,10 +75,10 @@ def test_one_row_is_the_convolution_of_one_dimension() -> None:
     assert image[:, :, 0].tobytes() == line.tobytes()
 
 
-@pytest.mark.parametrize("act", ACTIVATIONS)
+@pytest.mark.parametrize("act", activation.names())
 def test_activations(act: str) -> None:
     (x, _), (w, _) = normal("float32", 2, 4, 7, 8), normal("float32", 9, 4, 3, 3)
-    function = getattr(gp, act)
+    function = FUNCTIONS[act]
     expected = function(gp.conv2d(x, w).astype("float64")).to_numpy()
     agree(gp.conv2d(x, w, act=act), expected, scale=4)
     expected = function(gp.conv_transpose1d(x[:, :, 0], w[:4, :, 0]).astype("float64")).to_numpy()
@@ -119,7 +129,7 @@ def test_empty_and_refusals() -> None:
     assert gp.conv_transpose2d(x.transpose(0, 2, 3, 1)[:0], w, channels_last=True).shape == (0, 7, 7, 2)
     only_bias = gp.conv_transpose2d(gp.zeros((1, 0, 2, 2)), gp.zeros((0, 2, 1, 1)), gp.ones(2), act="relu")
     assert only_bias.to_numpy().tolist() == [[[[1, 1], [1, 1]]] * 2]
-    with pytest.raises(gp.InvalidSpecError, match="act is 'swish'; it is one of relu, silu"):
+    with pytest.raises(gp.InvalidSpecError, match=r"act is 'swish'; it is one of relu, gelu, .*, tanh, or None"):
         gp.conv2d(x, w, act="swish")
     with pytest.raises(gp.ShapeError, match="with Cin of the input last"):
         gp.conv_transpose2d(x, w, channels_last=True)

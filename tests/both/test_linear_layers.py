@@ -13,13 +13,14 @@ from rounded import TOLERANCE, agree, normal, to_float64
 
 import pygpukit as gp
 from pygpukit import ops
+from pygpukit.ops.matmul import linear
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
 Values = np.ndarray[Any, Any]
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 _erf = np.vectorize(math.erf, otypes=[float])
-ACTIVATIONS: dict[str | None, Callable[[Values], Values]] = {
+FORMULAS: dict[str | None, Callable[[Values], Values]] = {
     None: lambda x: x,
     "relu": lambda x: np.maximum(x, 0),
     "gelu": lambda x: 0.5 * x * (1 + _erf(x / math.sqrt(2))),
@@ -29,18 +30,18 @@ ACTIVATIONS: dict[str | None, Callable[[Values], Values]] = {
 }
 
 
-@pytest.mark.parametrize("act", list(ACTIVATIONS))
+@pytest.mark.parametrize("act", linear.ACTIVATIONS)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_linear(dtype: str, act: Any) -> None:
     (x, a), (w, b), (bias, c) = normal(dtype, 3, 5, 11), normal(dtype, 18, 11), normal(dtype, 36)
     columns = 9 if act == "swiglu" else 18
     residual, d = normal(dtype, 3, columns, 5)
-    agree(gp.linear(x, w, act=act), ACTIVATIONS[act](a @ b.T), 4)
+    agree(gp.linear(x, w, act=act), FORMULAS[act](a @ b.T), 4)
     found = gp.linear(x, w, bias[::2], act, residual.transpose(0, 2, 1))
-    agree(found, ACTIVATIONS[act](a @ b.T + c[::2]) + d.transpose(0, 2, 1), 4)
+    agree(found, FORMULAS[act](a @ b.T + c[::2]) + d.transpose(0, 2, 1), 4)
     assert gp.linear(x[:0], w, bias[::2], act).shape == (0, 5, columns)
-    agree(gp.linear(x[1, ::-2, ::3], w[:, ::3], act=act), ACTIVATIONS[act](a[1, ::-2, ::3] @ b[:, ::3].T), 4)
-    agree(gp.linear(x[0, 0], w, act=act), ACTIVATIONS[act](a[0, 0] @ b.T), 4)
+    agree(gp.linear(x[1, ::-2, ::3], w[:, ::3], act=act), FORMULAS[act](a[1, ::-2, ::3] @ b[:, ::3].T), 4)
+    agree(gp.linear(x[0, 0], w, act=act), FORMULAS[act](a[0, 0] @ b.T), 4)
     assert np.isnan(to_float64(gp.linear(gp.full((1, 11), float("nan"), dtype=dtype), w, act=act))).all()
 
 

@@ -7,8 +7,8 @@
 
 namespace pk {
 
-// What is written: kRounded, sums that are rounded to the type and finished as the epilogue says, where anything follows.
-// kGated, the same with kSwiglu: of sums of twice as many columns. kConverted: that of kRounded in another type.
+// What is written: kRounded, sums that are rounded to the type, then the epilogue where there is one. kGated, the same
+// with kSwiglu: of sums of twice as many columns. kConverted: that of kRounded in another type.
 enum Writing { kRounded, kGated, kConverted };
 
 // The type in the end, the bytes of a number and what it is divided by: conversion.cuh.
@@ -18,8 +18,8 @@ struct Into {
 };
 
 // A matrix that is written. row: elements from one row to the next. whole: rows are whole pieces of 16 bytes. follows:
-// something comes after the rounded sums, as the epilogue says; rows are whole then, and wherever not kRounded is written.
-// bias, residual: see there.
+// an epilogue comes after the rounded sums; rows are whole then, and wherever not kRounded is written. bias, residual:
+// see there.
 template <class Result, int How = kRounded>
 struct Rows {
   unsigned char *c;

@@ -1,4 +1,4 @@
-// linear.cuh: what products of rows with a weight (out, in) share: their call, norms of rows, what comes after a sum.
+// linear.cuh: what products of rows with a weight (out, in) share: their call, norms of rows, their epilogue.
 #pragma once
 #include "rows.cuh"
 
@@ -8,7 +8,7 @@ constexpr int kWarps = 8;  // of a block, or those of its warps that normalise a
 constexpr int kThreads = 32 * kWarps;
 constexpr int kHeld = 8;  // elements of a row that a thread reads at once
 
-enum After { kStore, kAdd, kGelu, kGeluErf, kSilu };
+enum LinearEpilogue { kStore, kAdd, kGelu, kGeluErf, kSilu };
 
 struct LinearCall {
   long long n, k;  // columns of the result, of kSilu half of the weight's rows; elements of a row
@@ -84,19 +84,20 @@ __device__ __forceinline__ void norm_row(const float *x, const T *scale, const T
   });
 }
 
-__device__ __forceinline__ float gelu_of(float x) {
+// Models' results hold these bits, by tanhf and erfcf; math.cuh's gelu_tanh and gelu are other approximations.
+__device__ __forceinline__ float gelu_by_tanh(float x) {
   return 0.5f * x * (1.0f + tanhf(0.7978845608028654f * (x + 0.044715f * (x * x * x))));
 }
 
-__device__ __forceinline__ float gelu_erf_of(float x) { return 0.5f * x * erfcf(-0.70710678118654752f * x); }
+__device__ __forceinline__ float gelu_by_erfc(float x) { return 0.5f * x * erfcf(-0.70710678118654752f * x); }
 
 // A sum, and what is put to it: of kSilu the other sum, of kAdd what is there.
-template <int kAfter, class Out>
+template <int kEpilogue, class Out>
 __device__ __forceinline__ void finish(Out *out, float value, float other) {
-  if (kAfter == kGelu) value = gelu_of(value);
-  if (kAfter == kGeluErf) value = gelu_erf_of(value);
-  if (kAfter == kSilu) value = value / (1.0f + expf(-value)) * other;
-  if (kAfter == kAdd) value += other;
+  if (kEpilogue == kGelu) value = gelu_by_tanh(value);
+  if (kEpilogue == kGeluErf) value = gelu_by_erfc(value);
+  if (kEpilogue == kSilu) value = value / (1.0f + expf(-value)) * other;
+  if (kEpilogue == kAdd) value += other;
   *out = convert<Out>::from(value);
 }
 

@@ -83,9 +83,10 @@ __device__ __forceinline__ RealTile own_tile(long long m, long long n) {
 // Stores a thread's results. at: of the operands' matrices. row_of(i), column_of(j): where sum[i][j] lies, seen from
 // `tile`; Vector columns from a multiple of Vector on lie side by side.
 template <int Vector, class T, int Down, int Across, class RowOf, class ColumnOf>
-__device__ __forceinline__ void store_results(const T (&sum)[Down][Across], const GemmLayout<4> &p, const Epilogue &after,
-                                              const RealTile &tile, const long long (&at)[4], const T *bias,
-                                              const T *residual, T *c, const RowOf &row_of, const ColumnOf &column_of) {
+__device__ __forceinline__ void store_results(const T (&sum)[Down][Across], const GemmLayout<4> &p,
+                                              const Epilogue &after, const RealTile &tile, const long long (&at)[4],
+                                              const T *bias, const T *residual, T *c, const RowOf &row_of,
+                                              const ColumnOf &column_of) {
   const long long rows = p.m - tile.row, columns = p.n - tile.column;
   T *const out = c + (at[2] + tile.row * p.row[2] + tile.column * p.column[2]);
   const T *const other = residual + (at[3] + tile.row * p.row[3] + tile.column * p.column[3]);

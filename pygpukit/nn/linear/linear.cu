@@ -82,7 +82,7 @@ __device__ __forceinline__ long long first_column() {
 }
 
 // kRows rows of x a block, of the weight's type; blocks in y are further rows.
-template <class T, class Out, int kRows, int kAfter>
+template <class T, class Out, int kRows, int kEpilogue>
 __global__ void __launch_bounds__(kThreads)
     linear(const T *x, const T *w, const T *bias, Out *out, const __grid_constant__ LinearCall call) {
   const long long first = static_cast<long long>(blockIdx.y) * kRows;
@@ -100,21 +100,21 @@ __global__ void __launch_bounds__(kThreads)
     float sum[kRows], up[kRows], add = 0.0f, add_up = 0.0f;
     if (call.has_bias) {
       add = widen(bias[n]);
-      if (kAfter == kSilu) add_up = widen(bias[n + call.n]);
+      if (kEpilogue == kSilu) add_up = widen(bias[n + call.n]);
     }
-    dots<T, kRows>(ahead, row, kAfter == kSilu ? second : next, x, call.k, rows, sum);
-    if (kAfter == kSilu) dots<T, kRows>(ahead, second, next, x, call.k, rows, up);
+    dots<T, kRows>(ahead, row, kEpilogue == kSilu ? second : next, x, call.k, rows, sum);
+    if (kEpilogue == kSilu) dots<T, kRows>(ahead, second, next, x, call.k, rows, up);
     if (lane != 0) continue;
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       if (r >= rows) break;
       Out *to = out + r * call.n + n;
-      float value = sum[r], other = kAfter == kSilu ? up[r] : kAfter == kAdd ? widen(*to) : 0.0f;
+      float value = sum[r], other = kEpilogue == kSilu ? up[r] : kEpilogue == kAdd ? widen(*to) : 0.0f;
       if (call.has_bias) {
         value += add;
-        if (kAfter == kSilu) other += add_up;
+        if (kEpilogue == kSilu) other += add_up;
       }
-      finish<kAfter>(to, value, other);
+      finish<kEpilogue>(to, value, other);
     }
   }
 }
@@ -133,7 +133,7 @@ __device__ __forceinline__ void read_some(const T *from, bool whole, int count, 
 
 // What a product of many rows still lacks: out = after(product + bias), a thread for some neighbours of out, which are
 // read and written at once where rows are whole packs.
-template <class T, class Out, int kAfter>
+template <class T, class Out, int kEpilogue>
 __global__ void __launch_bounds__(kThreads)
     after_product(const T *product, const T *bias, Out *out, const __grid_constant__ LinearCall call) {
   constexpr int kEach = per_load<T>();
@@ -143,23 +143,23 @@ __global__ void __launch_bounds__(kThreads)
   const bool whole = call.n % kEach == 0 && reinterpret_cast<unsigned long long>(bias) % sizeof(Pack<T, kEach>) == 0;
   Pack<T, kEach> value{}, up{}, add{}, add_up{};
   Pack<Out, kEach> result{};
-  const T *from = product + row * (kAfter == kSilu ? 2 : 1) * call.n + n;
+  const T *from = product + row * (kEpilogue == kSilu ? 2 : 1) * call.n + n;
   read_some(from, whole, count, value);
-  if (kAfter == kSilu) read_some(from + call.n, whole, count, up);
+  if (kEpilogue == kSilu) read_some(from + call.n, whole, count, up);
   if (call.has_bias) {
     read_some(bias + n, whole, count, add);
-    if (kAfter == kSilu) read_some(bias + call.n + n, whole, count, add_up);
+    if (kEpilogue == kSilu) read_some(bias + call.n + n, whole, count, add_up);
   }
   Out *to = out + row * call.n + n;
-  if (kAfter == kAdd) read_some(to, whole, count, result);
+  if (kEpilogue == kAdd) read_some(to, whole, count, result);
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
-    float sum = widen(value.v[i]), other = kAfter == kAdd ? widen(result.v[i]) : widen(up.v[i]);
+    float sum = widen(value.v[i]), other = kEpilogue == kAdd ? widen(result.v[i]) : widen(up.v[i]);
     if (call.has_bias) {
       sum += widen(add.v[i]);
-      if (kAfter == kSilu) other += widen(add_up.v[i]);
+      if (kEpilogue == kSilu) other += widen(add_up.v[i]);
     }
-    finish<kAfter>(&result.v[i], sum, other);
+    finish<kEpilogue>(&result.v[i], sum, other);
   }
   if (whole) {
     store_pack<kEach>(to, result);

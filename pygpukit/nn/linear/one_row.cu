@@ -86,24 +86,24 @@ struct Stream {
 };
 
 // found(n, value): called by one lane for each element of the result.
-template <class Out, int kAfter, class S, class T, class F>
+template <class Out, int kEpilogue, class S, class T, class F>
 __device__ __forceinline__ void columns(S &stream, const T *x, const T *bias, Out *out, const LinearCall &call,
                                         F found) {
   for (long long n = first_column(); n < call.n; n += column_step()) {
     float add = 0.0f, add_up = 0.0f, other = 0.0f;
     if (call.has_bias) {
       add = widen(bias[n]);
-      if (kAfter == kSilu) add_up = widen(bias[n + call.n]);
+      if (kEpilogue == kSilu) add_up = widen(bias[n + call.n]);
     }
-    if (kAfter == kAdd && threadIdx.x % 32 == 0) other = widen(out[n]);
+    if (kEpilogue == kAdd && threadIdx.x % 32 == 0) other = widen(out[n]);
     float value = stream.times(x);
-    if (kAfter == kSilu) other = stream.times(x);
+    if (kEpilogue == kSilu) other = stream.times(x);
     if (threadIdx.x % 32 != 0) continue;
     if (call.has_bias) {
       value += add;
-      if (kAfter == kSilu) other += add_up;
+      if (kEpilogue == kSilu) other += add_up;
     }
-    finish<kAfter>(out + n, value, other);
+    finish<kEpilogue>(out + n, value, other);
     found(n, value);
   }
 }
@@ -115,10 +115,10 @@ __device__ __forceinline__ T *shared_memory() {
 }
 
 // x is of the weight's type.
-template <class T, class Out, int kAfter, int kStages>
+template <class T, class Out, int kEpilogue, int kStages>
 __global__ void __launch_bounds__(kRowThreads)
     row_linear(const T *x, const T *w, const T *bias, Out *out, const __grid_constant__ LinearCall call) {
-  using S = Stream<T, kStages, kAfter == kSilu>;
+  using S = Stream<T, kStages, kEpilogue == kSilu>;
   T *const memory = shared_memory<T>(), *const row = memory + S::kSize;
   S stream(memory, w, call);
   let_next_begin();
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kRowThreads)
       if (first + i * kSpan < call.k) store_pack<S::kEach>(row + first + i * kSpan, held[i].pack());
   }
   __syncthreads();
-  columns<Out, kAfter>(stream, row, bias, out, call, [](long long, float) {});
+  columns<Out, kEpilogue>(stream, row, bias, out, call, [](long long, float) {});
 }
 
 // A row of float, normalised by each block for itself: what those that follow begin with. The scale waits where the row
@@ -150,15 +150,15 @@ __device__ __forceinline__ void begin_row(const float *x, const T *scale, const 
   __syncthreads();
 }
 
-template <class T, class Out, int kAfter, bool kCentered, int kStages>
+template <class T, class Out, int kEpilogue, bool kCentered, int kStages>
 __global__ void __launch_bounds__(kRowThreads)
     norm_linear(const float *x, const T *scale, const T *shift, const T *w, const T *bias, Out *out,
                 const __grid_constant__ LinearCall call) {
-  using S = Stream<T, kStages, kAfter == kSilu>;
+  using S = Stream<T, kStages, kEpilogue == kSilu>;
   T *const memory = shared_memory<T>(), *const row = memory + S::kSize;
   S stream(memory, w, call);
   begin_row<T, kCentered>(x, scale, shift, row, call);
-  columns<Out, kAfter>(stream, row, bias, out, call, [](long long, float) {});
+  columns<Out, kEpilogue>(stream, row, bias, out, call, [](long long, float) {});
 }
 
 // Logits, and of each block the first of its largest, as choose_tokens (sampling.cu) orders them.

@@ -132,6 +132,19 @@ def gelu_tanh(x: Array) -> Array:
     return wide / (1.0 + np.exp(-2.0 * np.sqrt(2.0 / np.pi) * wide * (1.0 + 0.044715 * wide * wide)))
 
 
+def relu(x: Array) -> Array:
+    """x, or 0 where x is below it."""
+    return np.where(x < 0, x.dtype.type(0), x)
+
+
+def activated(x: Array, act: str | None) -> Array:
+    """An activation of sums by its name, as activation.cuh applies it; None changes nothing."""
+    if act is None:
+        return x
+    result: Array = (globals().get(act) or getattr(np, act))(x)
+    return result
+
+
 def relu2(x: Array) -> Array:
     """max(x, 0) squared."""
     return np.square(np.maximum(_single(x), 0))

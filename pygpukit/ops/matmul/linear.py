@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pygpukit._core import native
 from pygpukit.array import promotion
@@ -11,7 +11,7 @@ from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying
 from pygpukit.ops.matmul.choose import choose
 from pygpukit.ops.matmul.epilogue import quantise
-from pygpukit.ops.matmul.epilogue.epilogue import ACTIVATIONS, Epilogue
+from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.operands import check_array, check_devices
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["batched_matmul", "linear", "linear_bias_gelu"]
 
-Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"]  # of those that activation.cuh has
+ACTIVATIONS = (None, *get_args(Activation))
 
 
 @prepared

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "gemv.cu")
 LAYOUT = SOURCE.structure("GemmLayout", Operands=4)
-_AFTER = SOURCE.structure("Epilogue")
+_EPILOGUE = SOURCE.structure("Epilogue")
 _COLUMNS, _ROWS, _THREADS, _STAGES = 32, 16, 128, 5  # gemv.cu: of a block
 _STEP, _PITCH = 256, 272  # bytes of a line along k in a step, and from one line to the next
 _MAX_ROWS = 32  # rows
@@ -67,7 +67,7 @@ def launch(
 @cache
 def nothing() -> bytes:
     """epilogue.cuh: Epilogue, where the sums are the result."""
-    return _AFTER.pack(alpha=1, beta=0, columns=0, activation=0, has_bias=False, has_residual=False, unused=0)
+    return _EPILOGUE.pack(alpha=1, beta=0, columns=0, activation=0, has_bias=False, has_residual=False, unused=0)
 
 
 @SOURCE.lists

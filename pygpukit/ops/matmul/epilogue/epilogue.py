@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.matmul.epilogue.quantise import Conversion
 
-_AFTER = in_header("epilogue.cuh", "Epilogue")
-ACTIVATIONS = (None, "relu", "gelu", "gelu_tanh", "silu", "swiglu")  # of products, of those that activation.cuh has
+_EPILOGUE = in_header("epilogue.cuh", "Epilogue")
 
 
 def in_kernel(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
@@ -32,8 +31,8 @@ def in_another_launch(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) 
 class Epilogue:
     """act(alpha sum + bias) + beta residual, of each element of a product.
 
-    act: one of ACTIVATIONS; "swiglu": silu of the first half of the columns times the second half. bias: as many
-    numbers as the product has columns, contiguous. residual: of the result's shape. Both of the product's type, to
+    act: one of linear.py's ACTIVATIONS; "swiglu": silu of the first half of the columns times the second half. bias: as
+    many numbers as the product has columns, contiguous. residual: of the result's shape. Both of the product's type, to
     which the result is rounded; conversion: what it becomes then.
     """
 
@@ -66,7 +65,7 @@ class Epilogue:
 
     def packed(self, columns: int) -> bytes:
         """epilogue.cuh: Epilogue."""
-        return _AFTER.pack(
+        return _EPILOGUE.pack(
             alpha=self.alpha,
             beta=self.beta,
             columns=columns,
@@ -78,8 +77,6 @@ class Epilogue:
 
     def on_host(self, sums: Any) -> Any:
         """The result of sums in float32 or float64, by NumPy."""
-        import numpy as np
-
         from pygpukit.ops.elementwise import host_functions as functions
 
         if self.alpha != 1:
@@ -89,10 +86,8 @@ class Epilogue:
         if self.act == "swiglu":
             columns = sums.shape[-1] // 2
             sums = functions.silu(sums[..., :columns]) * sums[..., columns:]
-        elif self.act == "relu":
-            sums = np.maximum(sums, 0)
-        elif self.act is not None:
-            sums = getattr(functions, self.act)(sums)
+        else:
+            sums = functions.activated(sums, self.act)
         if self.residual is None:
             return sums
         return sums + sums.dtype.type(self.beta) * host.values(self.residual)

@@ -51,10 +51,10 @@ def conv1d(
     """input (B, Cin, L), weight (Cout, Cin / groups, K), bias (Cout,) give (B, Cout, Lout).
 
     Lout = (L + 2 padding - dilation (K - 1) - 1) // stride + 1; the padding is zeros. All of one float type; float16
-    and bfloat16 are summed in float32. input may have any strides. act: "relu", "silu", "gelu", "sigmoid" or "tanh" of
-    the results, in the kernel, before they are rounded. channels_last: input and result are (B, L, C), the weight as
-    ever; the same bits. tf32: allows float32 to be rounded to tf32, on tensor cores. Asynchronous; the order of
-    additions is fixed: an element's bits depend on what it sees, the channels, the types and the backend that
+    and bfloat16 are summed in float32. input may have any strides. act: "relu", "gelu", "gelu_tanh", "silu", "sigmoid"
+    or "tanh" of the results, in the kernel, before they are rounded. channels_last: input and result are (B, L, C), the
+    weight as ever; the same bits. tf32: allows float32 to be rounded to tf32, on tensor cores. Asynchronous; the order
+    of additions is fixed: an element's bits depend on what it sees, the channels, the types and the backend that
     conv_plan() names, not on the batch or the extents.
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation, groups or act),
     TypeError (channels_last).

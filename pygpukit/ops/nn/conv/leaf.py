@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.ops import host
-from pygpukit.ops.nn.conv.settings import Settings, activated
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.nn.conv.settings import Settings
 
 _SEEN = 1 << 19  # elements that a product on the host reads: they stay in the processor's cache
 
@@ -17,6 +17,8 @@ _SEEN = 1 << 19  # elements that a product on the host reads: they stay in the p
 def convolve(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings) -> None:
     """Matrix products of the weights with what they see, written out; a part of the positions at a time."""
     import numpy as np
+
+    from pygpukit.ops.elementwise.host_functions import activated
 
     wide = np.float64 if input.dtype == "float64" else np.float32
     pads = [(0, 0), (0, 0), *((pad, pad) for pad in settings.padding)]

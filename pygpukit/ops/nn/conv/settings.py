@@ -10,6 +10,7 @@ from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.core.sizes import whole
+from pygpukit.kernels import activation
 from pygpukit.ops import copying
 from pygpukit.ops.operands import check_array, check_devices, span
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     Pair: TypeAlias = "int | list[int] | tuple[int, ...]"
 
 _MOST = 2**31 - 1  # of a setting
-ACTIVATIONS = (None, "relu", "silu", "gelu", "sigmoid", "tanh")  # of convolutions, of those that activation.cuh has
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def check_others(what: str, groups: int, act: str | None, last: bool) -> int:
     """groups. Raises InvalidSpecError for groups or an activation that there are not, TypeError for channels_last."""
     if not isinstance(last, bool):
         raise TypeError(f"{what}: channels_last is {last!r}, must be True or False")
-    if not (act is None or isinstance(act, str)) or act not in ACTIVATIONS:
-        names = ", ".join(name for name in ACTIVATIONS if name)
+    if act is not None and not (isinstance(act, str) and act in activation.names()):
+        names = ", ".join(activation.names())
         raise InvalidSpecError(f"{what}: act is {act!r}; it is one of {names}, or None", "act")
     return whole(groups, f"{what}: groups", "a whole number of groups")
 
@@ -112,17 +112,3 @@ def geometry(
         "step": [step // input.itemsize for step in input.strides],
         "out_step": [step // out.itemsize for step in out.strides],
     }
-
-
-def activated(x: Any, act: str | None) -> Any:
-    """The activation of NumPy values, on the simulated device."""
-    import numpy as np
-
-    from pygpukit.ops.elementwise import host_functions
-
-    if act is None:
-        return x
-    if act == "relu":
-        return np.where(x < 0, x.dtype.type(0), x)
-    function = np.tanh if act == "tanh" else getattr(host_functions, act)
-    return function(x)

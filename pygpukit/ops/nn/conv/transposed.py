@@ -17,7 +17,6 @@ from pygpukit.ops.matmul import precision
 from pygpukit.ops.nn.conv import plan, tile
 from pygpukit.ops.nn.conv.settings import (
     Settings,
-    activated,
     channels_first,
     check_arrays,
     check_bias,
@@ -188,6 +187,8 @@ def _on_device(
 def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings) -> None:
     """One matrix product, whose settingses are added at each kernel position's places."""
     import numpy as np
+
+    from pygpukit.ops.elementwise.host_functions import activated
 
     wide = np.float64 if input.dtype == "float64" else np.float32
     batch, channels, *image = input.shape
