@@ -266,7 +266,7 @@ from pygpukit.ops.nn.bias import bias_add_inplace as bias_add_inplace
 from pygpukit.ops.nn.conv import conv1d as conv1d
 from pygpukit.ops.nn.conv import conv2d as conv2d
 from pygpukit.ops.nn.conv import conv_plan as conv_plan
-from pygpukit.ops.nn.conv.plan import ConvPlan as ConvPlan
+from pygpukit.ops.nn.conv.choose import ConvPlan as ConvPlan
 from pygpukit.ops.nn.conv.transposed import conv_transpose1d as conv_transpose1d
 from pygpukit.ops.nn.conv.transposed import conv_transpose2d as conv_transpose2d
 from pygpukit.ops.nn.embedding import embedding as embedding

@@ -13,7 +13,7 @@ from pygpukit.core.backend import is_sim
 from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
 from pygpukit.ops import host
-from pygpukit.ops.nn.conv import plan
+from pygpukit.ops.nn.conv import choose
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -27,9 +27,9 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setenv("PYGPUKIT_CHECK", "1")
         monkeypatch.setattr(launcher, "_kernels", {})
         monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
-        monkeypatch.setattr(plan, "is_sim", lambda: False)
-    plan.backend.cache_clear()
-    request.addfinalizer(plan.backend.cache_clear)
+        monkeypatch.setattr(choose, "is_sim", lambda: False)
+    choose._by_kernels.cache_clear()
+    request.addfinalizer(choose._by_kernels.cache_clear)
     return str(request.param)
 
 
@@ -56,7 +56,8 @@ def test_sums_and_their_bits(kind: str) -> None:
     shapes = (2, groups * channels, 5, 9), (groups * filters, channels, 3, 3), (groups * filters,)
     (x, a), (w, b), (bias, c) = (normal("bfloat16", *shape) for shape in shapes)
     given: dict[str, Any] = {"padding": (1, 2), "groups": groups}
-    assert gp.conv_plan(x, w, **given).backend == ("few" if kind == "few" else "plain")
+    with host.built_in_kernels():
+        assert gp.conv_plan(x, w, **given).backend == ("few" if kind == "few" else "plain")
     sums = convolve(a, b, *given.values()) + c[:, None, None]
     found = by_kernel(x, w, bias, act="silu", **given)
     agree(found, sums / (1 + np.exp(-sums)), scale=2)

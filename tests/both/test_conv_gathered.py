@@ -19,7 +19,8 @@ from pygpukit.core.dtypes import bfloat16
 from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
 from pygpukit.ops import host
-from pygpukit.ops.nn.conv import gathered, plan
+from pygpukit.ops.nn.conv import choose, gathered, tile
+from pygpukit.ops.nn.conv.choose import ConvPlan
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -38,8 +39,7 @@ def _by_gathering(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> Iterator[Non
         monkeypatch.setenv("PYGPUKIT_CHECK", "1")
         monkeypatch.setattr(launcher, "_kernels", {})
         monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
-        monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
-        monkeypatch.setattr(gathered, "takes", lambda *_: True)
+        monkeypatch.setattr(choose, "choose", lambda p: ConvPlan("tile", "", None, gathered, p))
         facts(sm_count=1)
     elif device.current().capability != 90:
         pytest.skip("the kernel is for SM 9.0")
@@ -72,7 +72,7 @@ def test_sums_and_their_bits(
     values = found.astype("float32").to_numpy().transpose(0, 3, 1, 2)
     np.testing.assert_allclose(values, wanted, rtol=2**-8, atol=2**-9 * np.abs(wanted).max())
     if not is_sim():
-        monkeypatch.setattr(gathered, "takes", lambda *_: False)
+        monkeypatch.setattr(choose, "choose", lambda p: ConvPlan("tile", "", None, tile, p))
         tiled = gather(image, weight, bias, act="relu", channels_last=True, **given, **more)
         assert bits(tiled) == bits(found)
 

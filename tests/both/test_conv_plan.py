@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from device_facts import Facts
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import as_dtype
-from pygpukit.ops.nn.conv import plan, tile
+from pygpukit.ops import host
+from pygpukit.ops.matmul.layout.operand import Operand
+from pygpukit.ops.nn.conv import choose, gathered, layout, tile
+from pygpukit.ops.nn.conv.problem import Problem
 from pygpukit.ops.nn.conv.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("backend_name")
@@ -64,22 +68,24 @@ def test_what_the_tensor_cores_take(
     reason: str,
     facts: Facts,
 ) -> None:
-    monkeypatch.setattr(plan, "is_sim", lambda: False)
+    monkeypatch.setattr(choose, "is_sim", lambda: False)
+    monkeypatch.setattr(host, "computes", lambda: False)
     monkeypatch.setattr(tile, "missing", lambda: "")
     settings: dict[str, Any] = {"groups": 1, "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "out": (7, 7)}
     own = Settings(**(settings | {"act": None} | given))
-    work = (2, weight[0] * weight[-1], 9, 9), weight, own
+    facts(sm_count=132)
+    image = Operand.dense((2, weight[0] * weight[-1], 9, 9), as_dtype(dtype).itemsize)
+    p = Problem(as_dtype(dtype), False, image, weight, own, False)
+    choose._by_kernels.cache_clear()
     try:
-        found = plan.backend(as_dtype(dtype), False, *work)
-        assert found[0] == backend and reason in found[1]
+        found = choose.choose(p)
+        assert found.backend == backend and reason in found.reason and found.problem == p
         if backend == "tile":
-            out = (2, weight[0] * weight[1], *own.out)
-            facts(sm_count=132)
-            assert tile.fastest(as_dtype(dtype), out, weight, own).filters >= 64
+            assert found.kernel in (tile, gathered) and found.tile.filters >= 64
         elif dtype == "float32":
-            assert plan.backend(as_dtype(dtype), True, *work)[0] == "tile"
+            assert choose.choose(replace(p, tf32=True)).backend == "tile"
     finally:
-        plan.backend.cache_clear()
+        choose._by_kernels.cache_clear()
 
 
 def test_the_tile_follows_the_channels(facts: Facts) -> None:
@@ -95,19 +101,19 @@ def test_what_is_read_in_place() -> None:
     last = gp.from_numpy(values).astype("float16")
     x = last.transpose(0, 3, 1, 2)
     none = (0, 0)
-    assert tile._readable(x, 2, none, none) is x
-    assert tile._readable(x[:, :, 1:, ::2], 4, none, none).strides == x[:, :, 1:, ::2].strides
+    assert layout.readable(x, 2, none, none) is x
+    assert layout.readable(x[:, :, 1:, ::2], 4, none, none).strides == x[:, :, 1:, ::2].strides
 
 
 def test_weights_by_group() -> None:
     values = np.arange(6 * 4 * 3 * 2, dtype=np.float32).reshape(6, 4, 3, 2)
     weight = gp.from_numpy(values)
-    found = tile.by_group(weight, 2, False).to_numpy()
+    found = layout.by_group(weight, 2, False).to_numpy()
     np.testing.assert_array_equal(found, values.reshape(2, 3, 4, 3, 2).transpose(0, 1, 3, 4, 2))
-    found = tile.by_group(weight, 2, True).to_numpy()
+    found = layout.by_group(weight, 2, True).to_numpy()
     np.testing.assert_array_equal(found, values.reshape(2, 3, 4, 3, 2).transpose(0, 2, 3, 4, 1))
-    dense = tile.by_group(weight.transpose(0, 2, 3, 1).clone().transpose(0, 3, 1, 2), 1, False)
-    assert tile._dense(dense) is dense
-    filled = tile._dense(tile.by_group(weight[:, :3], 1, False)).to_numpy()
+    dense = layout.by_group(weight.transpose(0, 2, 3, 1).clone().transpose(0, 3, 1, 2), 1, False)
+    assert layout.dense(dense) is dense
+    filled = layout.dense(layout.by_group(weight[:, :3], 1, False)).to_numpy()
     np.testing.assert_array_equal(filled[..., :3], values[None, :, :3].transpose(0, 1, 3, 4, 2))
     assert not filled[..., 3:].any()

@@ -18,7 +18,8 @@ from pygpukit.core.dtypes import bfloat16
 from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
 from pygpukit.ops import host, plans
-from pygpukit.ops.nn.conv import plan, tiles
+from pygpukit.ops.nn.conv import choose, tile, tiles
+from pygpukit.ops.nn.conv.choose import ConvPlan
 from pygpukit.ops.nn.conv.padded import padded
 
 pytestmark = pytest.mark.usefixtures("backend_name")
@@ -32,7 +33,7 @@ def _by_tiles(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     monkeypatch.setenv("PYGPUKIT_CHECK", "1")
     monkeypatch.setattr(launcher, "_kernels", {})
     monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
-    monkeypatch.setattr(plan, "backend", lambda *_: ("tile", ""))
+    monkeypatch.setattr(choose, "choose", lambda p: ConvPlan("tile", "", None, tile, p))
     facts(sm_count=1)
 
 

@@ -21,9 +21,9 @@ from pygpukit.core import sharing
 from pygpukit.kernels import measure
 from pygpukit.ops.nn import attention, rope, sampling
 from pygpukit.ops.nn.attention import decode
-from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, padded, rounded, simt, small_groups, transposed
+from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, padded, rounded, simt, simt_transposed, small_groups
+from pygpukit.ops.nn.conv.layout import by_group
 from pygpukit.ops.nn.conv.settings import Settings, made
-from pygpukit.ops.nn.conv.tile import by_group
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
 from pygpukit.ops.nn.lstm import launch
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
@@ -385,7 +385,7 @@ _CALLS = {
     small_groups.SOURCE.source: _small_groups,
     padded.SOURCE.source: _paddings,
     rounded.SOURCE.source: _roundings,
-    transposed.SOURCE.source: _transposed,
+    simt_transposed.SOURCE.source: _transposed,
     SNAKE.source: _snakes,
     source.SOURCE.source: _voices,
     CHOICE.source: _choices,

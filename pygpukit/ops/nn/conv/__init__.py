@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from pygpukit._core import native
 from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import InvalidSpecError, ShapeError
-from pygpukit.ops import copying, host, plans
+from pygpukit.ops import plans
 from pygpukit.ops.matmul import precision
-from pygpukit.ops.matmul.layout.operand import ALIGNMENT
-from pygpukit.ops.nn.conv import depthwise, few_channels, group_blocks, leaf, plan, simt, small_groups, tile
-from pygpukit.ops.nn.conv.plan import ConvPlan
+from pygpukit.ops.nn.conv import choose
+from pygpukit.ops.nn.conv.choose import ConvPlan
+from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import (
     Settings,
     channels_first,
@@ -106,16 +105,8 @@ def conv_plan(
     said = precision.check(what, input.dtype, tf32, None)
     given = stride, padding, dilation, groups, act, channels_last
     input, weight, settings = _resolved(what, dimensions, input, weight, given)
-    shape, grouped = tuple(input.shape), tile.by_group(weight, settings.groups, False)
-    backend, reason = plan.backend(input.dtype, precision.allowed(said), shape, tuple(grouped.shape), settings)
-    if input.dtype == float32:
-        reason = f"{reason}; {precision.reason(said)}"
-    if backend == "few" and shape[0] and small_groups.takes(input, weight, settings, channels_last):
-        return ConvPlan(backend, reason, group_blocks.chosen(small_groups.work_of(input, weight, settings)))
-    if backend != "tile" or not shape[0]:
-        return ConvPlan(backend, reason)
-    lines = not channels_last and prod(settings.out) * input.itemsize % ALIGNMENT == 0
-    return ConvPlan(backend, reason, tile.way(input, grouped, settings, lines).tile)
+    plan = choose.choose(Problem.of(input, weight, settings, channels_last, precision.allowed(said)))
+    return replace(plan, reason=f"{plan.reason}; {precision.reason(said)}") if input.dtype == float32 else plan
 
 
 def _as_given(what: str, array: GPUArray) -> tuple[int, ...]:
@@ -183,20 +174,6 @@ def _convolve(
     result, out = made(input.shape[0], weight.shape[0], settings, input.dtype, dimensions, given[-1])
     if not out.size:
         return result
-    if host.computes():
-        weight = copying.contiguous(weight)
-        arrays = [input, weight, out, *(() if bias is None else (bias,))]
-        native.host_launch(what, lambda: leaf.convolve(input, weight, bias, out, settings), arrays)
-        return result
-    grouped = tile.by_group(weight, settings.groups, False)
-    shapes = tuple(input.shape), tuple(grouped.shape)
-    backend = plan.backend(input.dtype, precision.allowed(said), *shapes, settings)[0]
-    if backend == "tile":
-        tile.convolve(input, grouped, bias, out, settings, result)
-    elif backend == "few":
-        few = small_groups if small_groups.takes(input, weight, settings, given[-1]) else few_channels
-        few.convolve(input, weight, bias, out, settings, result)
-    else:
-        kernels = depthwise if depthwise.takes(tuple(grouped.shape), tuple(out.shape)) else simt
-        kernels.convolve(input, copying.contiguous(weight), bias, out, settings, result)
+    p = Problem.of(input, weight, settings, given[-1], precision.allowed(said))
+    choose.choose(p).run(Call(what, input, weight, bias, out, result))
     return result

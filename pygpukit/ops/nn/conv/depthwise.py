@@ -10,9 +10,10 @@ from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.core import device
 from pygpukit.kernels import activation
-from pygpukit.ops import raw
+from pygpukit.ops import copying, raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT
+from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import Settings, geometry
 
 if TYPE_CHECKING:
@@ -30,10 +31,17 @@ _ROUNDS = 4  # that a block takes to be worth its weights, where there are block
 _SHARING = ((3, 1), (3, 2), (5, 1))  # (kernel columns, stride): neighbours share what they read
 
 
-def takes(weight: tuple[int, ...], out: tuple[int, ...]) -> bool:
-    """Whether a convolution is depthwise, and its places can be counted. weight: the shape that by_group() gives; out:
-    (B, C, rows, columns)."""
-    return weight[1] == weight[-1] == 1 and out[0] * out[2] * (out[3] + _STRIP) < _COUNTABLE
+def refusal(p: Problem) -> str:
+    """Why the kernels do not take it, "" where they do: it is depthwise, and its places can be counted."""
+    if p.settings.transposed or p.weight[1] != 1 or p.weight[-1] != 1:
+        return "it is not depthwise"
+    images, _, rows, columns = p.out
+    return "" if images * rows * (columns + _STRIP) < _COUNTABLE else "a channel has more places than are counted"
+
+
+def run(p: Problem, call: Call) -> None:
+    """Fill the result."""
+    convolve(call.input, copying.contiguous(call.weight), call.bias, call.out, p.settings, call.storage)
 
 
 def convolve(

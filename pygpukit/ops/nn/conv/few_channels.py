@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
@@ -13,6 +14,7 @@ from pygpukit.kernels import activation
 from pygpukit.ops import raw
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.conv.group_blocks import QUAD
+from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import Settings, geometry
 from pygpukit.ops.operands import span
 
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "few_channels.cu")
 _FEW = SOURCE.structure("FewChannels")
+BACKEND = "few"
 _BLOCK = 256
+_MANY = 16  # channels in tf32, twice as many in half precision: a tile of groups that have no more is zeros mostly
 _PLACES = 256  # few_channels.cu: kPlaces
 _TILES = (1, 2, 4, 8)  # of 8 filters
 _SHARED = 49152  # bytes of shared memory, at most
@@ -31,18 +35,37 @@ _COUNTABLE = 2**31 - 1  # places of a result
 _REACH = 2**15 - 1  # rows and columns that a kernel sees, at most
 
 
-def takes(dtype: DataType, images: int, weight: tuple[int, ...], settings: Settings) -> bool:
-    """Whether there is a kernel for these. weight: (groups, filters, rows, columns, channels)."""
-    _, filters, *kernel, channels = weight
+def refusal(p: Problem) -> str:
+    """Why the kernel does not take it, "" where it does."""
+    settings, (groups, filters, *kernel, channels) = p.settings, p.weight
+    most = _MANY if p.dtype == float32 else 2 * _MANY
+    several = groups > 1 and max(channels, filters) <= most and channels % QUAD == filters % QUAD == 0
+    if not (p.few_channels or several):
+        return f"{channels} to {filters} channels of a group are worth a tile"
+    if settings.transposed:
+        return "the convolution is transposed"
+    if channels == 1 and filters < 8:
+        return "it is about depthwise: most of what is multiplied would be zeros"
     reach = max(apart * (extent - 1) for apart, extent in zip(settings.dilation, kernel, strict=True))
-    places = images * settings.out[0] * settings.out[1]
-    return (
-        not settings.transposed
-        and not (channels == 1 and filters < 8)  # about depthwise: most of what is multiplied would be zeros
-        and reach <= _REACH
-        and places <= _COUNTABLE - _PLACES * _ROUNDS
-        and 0 < _bytes(1, _steps(kernel, channels), dtype.itemsize) <= _SHARED
-    )
+    if reach > _REACH or prod(settings.out) * p.out[0] > _COUNTABLE - _PLACES * _ROUNDS:
+        return "the kernel for few channels does not count so far"
+    if not 0 < _bytes(1, _steps(tuple(kernel), channels), p.dtype.itemsize) <= _SHARED:
+        return "a block's shared memory does not hold the weights of 8 filters"
+    return ""
+
+
+def reason(p: Problem) -> str:
+    """Of a plan."""
+    return f"{p.on_tensor_cores}, {p.weight[-1]} to {p.weight[1]} channels of a group, summed in float32"
+
+
+def tiling(p: Problem) -> None:
+    """There is none to choose."""
+
+
+def run(p: Problem, call: Call) -> None:
+    """Fill the result."""
+    convolve(call.input, call.weight, call.bias, call.out, p.settings, call.storage)
 
 
 def convolve(

@@ -12,11 +12,13 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core import device
-from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.nn.conv import tile
+from pygpukit.ops.nn.conv.layout import by_group, dense, put_back, readable, with_dense_channels
+from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.rounded import rounded
 from pygpukit.ops.nn.conv.settings import Settings, geometry
 from pygpukit.ops.nn.conv.tiles import FAMILY
@@ -30,6 +32,7 @@ KINDS = {bfloat16: "gathered half", float16: "gathered half", float32: "gathered
 _CALL = SOURCE.structure("Gathered")
 _THREADS = 256
 _PLACES, _LINE, _START = 128, 128, 1024  # gathered.cu: kPlaces; hopper.cuh: kLine, kTileStart
+BACKEND = tile.BACKEND
 _SM = 90
 _ACTS = (None, "relu")  # that the kernel applies
 
@@ -98,16 +101,40 @@ _TF32 = (
 RULE = {bfloat16: _HALF, float16: _HALF, float32: _TF32}
 
 
-def takes(settings: Settings, dtype: DataType) -> bool:
-    """Whether these kernels make a result with dense channels."""
-    return (
-        not is_sim()
-        and device.current().capability == _SM
-        and settings.act in _ACTS
-        and not settings.transposed
-        and bool(blocks(dtype))
-        and not builder.missing(SOURCE.of(_expression(dtype, RULE[dtype][0])))
-    )
+def refusal(p: Problem) -> str:
+    """Why the kernels do not make the result with dense channels, "" where they do."""
+    if p.device.capability != _SM:
+        return "the kernel that gathers is for SM 9.0"
+    if why := tile.unsupported(p):
+        return why
+    if p.settings.act not in _ACTS or p.settings.transposed:
+        return "the kernel that gathers makes no transposed convolution, and no activation but relu"
+    if tile.order(p)[0] != "kLast":
+        return "the result's places are dense, which the tile kernel writes"
+    if not blocks(p.dtype):
+        return "the device's table lists no block of the kernel that gathers"
+    return builder.missing(SOURCE.of(_expression(p.dtype, RULE[p.dtype][0])))
+
+
+def reason(p: Problem) -> str:
+    """Of a plan."""
+    missing = tile.missing()
+    return tile.reason(p) + (f", by the kernel that gathers, with the same bits: {missing}" if missing else "")
+
+
+def tiling(p: Problem) -> Block:
+    """The block that is fastest."""
+    return fastest(p.dtype, p.image.shape[0] * prod(p.settings.out), p.weight)
+
+
+def run(p: Problem, call: Call) -> None:
+    """Fill the result."""
+    groups = p.settings.groups
+    x = readable(call.input, groups, (0, 0), (0, 0))
+    w = dense(by_group(call.weight, groups, False))
+    storage, made = with_dense_channels(call.out, call.storage, groups)
+    convolve(x, w, call.bias, made, storage, p.settings, tiling(p))
+    put_back(made, call.out, groups)
 
 
 @plans.follows

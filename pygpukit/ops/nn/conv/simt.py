@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from pygpukit import kernels
 from pygpukit.array import promotion
 from pygpukit.kernels import activation
+from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import Settings, geometry
 
 if TYPE_CHECKING:
@@ -20,6 +22,16 @@ _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels
 _TILE = 64, 128  # conv.cu: kTileChannels, kTilePositions
 _LEAST = 16  # channels of a group that are worth a tile
+
+
+def refusal(p: Problem) -> str:
+    """Why the kernels do not take it, "" where they do."""
+    return "it is transposed" if p.settings.transposed else ""
+
+
+def run(p: Problem, call: Call) -> None:
+    """Fill the result."""
+    convolve(call.input, copying.contiguous(call.weight), call.bias, call.out, p.settings, call.storage)
 
 
 def convolve(

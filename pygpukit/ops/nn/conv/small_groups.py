@@ -14,11 +14,14 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.kernels import activation
-from pygpukit.ops import copying, raw
+from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.matmul.layout.operand import ALIGNMENT
-from pygpukit.ops.nn.conv.group_blocks import QUAD, TILES, WARPS, Work, chosen
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT, Operand
+from pygpukit.ops.nn.conv import few_channels
+from pygpukit.ops.nn.conv.group_blocks import QUAD, TILES, WARPS, Block, Work, chosen
+from pygpukit.ops.nn.conv.layout import has_pieces
 from pygpukit.ops.nn.conv.padded import padded
+from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import Settings, geometry
 from pygpukit.ops.operands import span
 
@@ -28,39 +31,50 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "small_groups.cu", options=kernels.GENERIC_LAMBDAS)
 _CALL = SOURCE.structure("Grouped")
+BACKEND = few_channels.BACKEND
 _MOST = 64  # channels of a group
 _WORTH = 2**21  # elements of an image that are worth copying
 _COUNTABLE = 2**31 - 1  # elements
 
 
-def work_of(input: GPUArray, weight: GPUArray, settings: Settings) -> Work:
-    """weight: (filters, channels of a group, rows, columns)."""
-    filters, channels, *kernel = weight.shape
-    shape = settings.groups, filters // settings.groups, *kernel, channels
-    return Work(input.itemsize, input.shape[0], shape, settings)
+def refusal(p: Problem) -> str:
+    """Why the kernel does not take it, or is not worth the copies that it takes; "" where it is taken."""
+    if why := few_channels.refusal(p):
+        return why
+    settings, (groups, filters, *_, channels) = p.settings, p.weight
+    pieces = groups * gcd(channels, filters) * p.dtype.itemsize % ALIGNMENT == 0
+    if groups == 1 or channels % QUAD or filters % QUAD or max(channels, filters) > _MOST or not pieces:
+        return f"there are no groups of whole fours of up to {_MOST} channels that are whole {ALIGNMENT} bytes"
+    worth = settings.stride == (1, 1) and prod(p.image.shape) >= _WORTH
+    if not (p.last and has_pieces(p.image, ALIGNMENT)) and not worth:
+        return "copies with channels last would cost more than the kernel saves"
+    if max(_reach(p.image), prod(settings.out) * groups * filters) > _COUNTABLE:
+        return "an array has more elements than the kernel counts"
+    if not p.out[0] or chosen(_work(p)) is None:
+        return "no block fits"
+    return ""
 
 
-def takes(input: GPUArray, weight: GPUArray, settings: Settings, last: bool) -> bool:
-    """Whether there is a kernel for these, worth the copies that it takes. last: the result's channels are."""
-    filters, channels = weight.shape[0] // settings.groups, weight.shape[1]
-    return (
-        settings.groups > 1
-        and channels % QUAD == filters % QUAD == 0
-        and max(channels, filters) <= _MOST
-        and settings.groups * gcd(channels, filters) * input.itemsize % ALIGNMENT == 0
-        and ((last and _has_lines(input)) or (settings.stride == (1, 1) and input.size >= _WORTH))
-        and max(_reach(input), prod(settings.out) * weight.shape[0]) <= _COUNTABLE
-        and chosen(work_of(input, weight, settings)) is not None
-    )
+reason = few_channels.reason
+
+
+def tiling(p: Problem) -> Block | None:
+    """The block that is fastest."""
+    return chosen(_work(p))
+
+
+def run(p: Problem, call: Call) -> None:
+    """Fill the result."""
+    convolve(call.input, call.weight, call.bias, call.out, p.settings, call.storage)
 
 
 def convolve(
     input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
 ) -> None:
-    """Fill out, whose storage is `dense`, as takes() says. weight: of any strides. bias: dense. Images and results that
-    do not lie as the kernel reads and writes them are copied."""
-    x = input if _has_lines(input) else padded(input, 1, (0, 0), (0, 0))
-    if _has_lines(out):
+    """Fill out, whose storage is `dense`, where refusal() is "". weight: of any strides. bias: dense. Images and
+    results that do not lie as the kernel reads and writes them are copied."""
+    x = input if has_pieces(Operand.of(input), ALIGNMENT) else padded(input, 1, (0, 0), (0, 0))
+    if has_pieces(Operand.of(out), ALIGNMENT):
         _launch(x, weight, bias, out, settings, dense)
         return
     images, channels, *extents = out.shape
@@ -74,7 +88,9 @@ def _launch(
     input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
 ) -> None:
     """Channels of image and result are dense, and whole 16 bytes at each place."""
-    work = work_of(input, weight, settings)
+    filters, channels, *kernel = weight.shape
+    shape = settings.groups, filters // settings.groups, *kernel, channels
+    work = Work(input.itemsize, input.shape[0], shape, settings)
     block = chosen(work)
     assert block is not None
     size = out.itemsize
@@ -103,7 +119,7 @@ def _launch(
         out_pitch=out_pitch,
         turns=turns,
         rounds=block.rounds,
-        whole=_has_pieces(weight, QUAD * size),
+        whole=has_pieces(Operand.of(weight), QUAD * size),
         has_bias=bias is not None,
         act=activation.number(settings.act),
     )
@@ -112,21 +128,14 @@ def _launch(
     kernels.launch(spec, (work.blocks(block), 1, 1), (32 * WARPS, 1, 1), *arrays, packed)
 
 
-def _reach(array: GPUArray) -> int:
+def _work(p: Problem) -> Work:
+    return Work(p.dtype.itemsize, p.image.shape[0], p.weight, p.settings)
+
+
+def _reach(image: Operand) -> int:
     """Elements from the first to the last."""
-    axes = zip(array.shape, array.strides, strict=True)
-    return sum((extent - 1) * abs(step) for extent, step in axes) // array.itemsize
-
-
-def _has_lines(array: GPUArray) -> bool:
-    return _has_pieces(array, ALIGNMENT)
-
-
-def _has_pieces(array: GPUArray, bytes: int) -> bool:
-    """Whether channels are dense and those of each place, of all groups, are whole pieces of so many bytes."""
-    axes = zip(array.shape, array.strides, strict=True)
-    apart = (step for axis, (extent, step) in enumerate(axes) if extent > 1 and axis != 1)
-    return array.strides[1] == array.itemsize and not any(n % bytes for n in (raw.address(array), *apart))
+    axes = zip(image.shape, image.strides, strict=True)
+    return sum((extent - 1) * abs(step) for extent, step in axes) // image.itemsize
 
 
 def _expression(dtype: DataType, tiles: int) -> str:

@@ -7,20 +7,27 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.kernels import KernelSpec, builder, launch
-from pygpukit.ops import copying, raw
 from pygpukit.ops.matmul import precision
-from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length
-from pygpukit.ops.nn.conv import gathered
+from pygpukit.ops.matmul.layout.operand import ALIGNMENT
 from pygpukit.ops.nn.conv.group_blocks import QUAD
-from pygpukit.ops.nn.conv.padded import padded
+from pygpukit.ops.nn.conv.layout import (
+    by_group,
+    dense,
+    flat_view,
+    has_lines,
+    put_back,
+    readable,
+    steps,
+    with_dense_channels,
+)
+from pygpukit.ops.nn.conv.problem import MIN_CHANNELS, Call, Problem
 from pygpukit.ops.nn.conv.tiles import ALL, Tile, tiles
 from pygpukit.ops.operands import span
 
@@ -31,37 +38,80 @@ if TYPE_CHECKING:
 
 CONVOLVE = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 ACTS = {None: 0, "relu": 0, "silu": 1, "gelu": 2}  # that the kernels apply, as tile.cu's curves
+BACKEND = "tile"
 _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half", float32: "float"}
 _ONE = (1, 1, 1)
+_COUNTABLE = 2**31 - 1  # elements of an array
+_MAX_BLOCKS = 65535  # a grid's second and third extent
 
 
-class Way(NamedTuple):
-    """How a convolution is launched: tile.cu's order, whether all places are one row, and the tile, or what a block of
-    gathered.cu makes."""
+def unsupported(p: Problem) -> str:
+    """Why tensor cores do not make it by tiles, of this kernel or of gathered.cu, whatever is installed; "" where they
+    may."""
+    settings, (groups, filters, *kernel, channels) = p.settings, p.weight
+    if p.few_channels:
+        return f"{channels} to {filters} channels of a group: fewer than {MIN_CHANNELS} waste tensor cores"
+    if settings.act not in ACTS:
+        return f"{settings.act} is applied on CUDA cores"
+    if settings.transposed and settings.dilation != (1, 1):
+        return "a transposed convolution with dilation has no phases that are convolutions"
+    image = p.image.shape
+    padded = prod(image[:2]) * prod(
+        sum(extents) for extents in zip(image[2:], *margins(settings, tuple(kernel), image[2:]), strict=True)
+    )
+    if 2 * max(padded, prod(p.weight), prod(p.out)) > _COUNTABLE:  # twice: channels are filled up
+        return "an array has more elements than a tile kernel counts"
+    if max(groups, phases(settings)) > _MAX_BLOCKS:
+        return "there are more groups or phases than a grid takes"
+    return ""
 
-    order: str
-    flat: bool
-    tile: Tile | gathered.Block
+
+def refusal(p: Problem) -> str:
+    """Why the kernel does not take it, "" where it does."""
+    return unsupported(p) or missing()
 
 
-def convolve(
-    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
-) -> None:
-    """Fill out, whose storage is `dense`. input: (B, C, rows, columns). weight: as by_group() gives it."""
-    groups, filters, *kernel, _ = weight.shape
-    order, flat, one = way(input, weight, settings, out.strides[1] != out.itemsize and _has_lines(out))
-    gathers = isinstance(one, gathered.Block)
-    before, after = ((0, 0), (0, 0)) if gathers else margins(settings, tuple(kernel), tuple(input.shape[2:]))
-    x = input if order == "kFirst" else _readable(input, groups, before, after, flat)
-    w, made, storage = _dense(weight), out, dense
-    if order == "kLast" and (out.strides[1] != out.itemsize or filters * out.itemsize % ALIGNMENT):
-        storage, made = _room(out, groups)
-    if isinstance(one, gathered.Block):
-        gathered.convolve(x, w, bias, made, storage, settings, one)
-    else:
-        _launch(x, w, bias, made, storage, settings, before, order, flat, one)
-    if storage is not dense:
-        copying.copy_to(_grouped(made, groups, filters), _grouped(out, groups, filters))
+def reason(p: Problem) -> str:
+    """Of a plan."""
+    return f"{p.on_tensor_cores}, summed in float32"
+
+
+def order(p: Problem) -> tuple[str, bool]:
+    """The kernel's Order, and whether all places are one row. gathered.cu has kLast alone."""
+    settings, (_, filters, *kernel, channels) = p.settings, p.weight
+    every, step, _ = _spacing(settings)
+    flat = (tuple(kernel), step, every, p.image.shape[2:]) == ((1, 1), (1, 1), (1, 1), settings.out)
+    lines = p.lines and not missing()
+    whole_groups = all(count * p.dtype.itemsize % ALIGNMENT == 0 for count in (channels, filters))
+    if lines and flat and whole_groups and has_lines(p.image):
+        return "kFirst", True
+    if lines and settings.out[0] == 1 and every == (1, 1):
+        return "kLastToFirst", False
+    return "kLast", flat
+
+
+def tiling(p: Problem) -> Tile:
+    """The tile that is fastest."""
+    dense, flat = order(p)
+    shape = p.out
+    if flat:
+        images, beside = (1, shape[0]) if dense == "kLast" else (shape[0], 1)
+        shape = (images, shape[1], 1, beside * prod(p.settings.out))
+    return fastest(p.dtype, shape, p.weight, p.settings, dense == "kLast")
+
+
+def run(p: Problem, call: Call) -> None:
+    """Fill the result."""
+    settings, (groups, _, *kernel, _) = p.settings, p.weight
+    dense_order, flat = order(p)
+    before, after = margins(settings, tuple(kernel), p.image.shape[2:])
+    x = call.input if dense_order == "kFirst" else readable(call.input, groups, before, after, flat)
+    w = dense(by_group(call.weight, groups, settings.transposed))
+    storage, made = call.storage, call.out
+    if dense_order == "kLast":
+        storage, made = with_dense_channels(made, storage, groups)
+    _launch(x, w, call.bias, made, storage, settings, before, dense_order, flat, tiling(p))
+    put_back(made, call.out, groups)
 
 
 def _launch(
@@ -79,10 +129,10 @@ def _launch(
     """The tile kernel. before: rows and columns of zeros that x has before the image."""
     groups, filters, *kernel, _ = w.shape
     every, step, apart = _spacing(settings)
-    seen, result = (_flat(x, order), _flat(made, order)) if flat else (x, made)
+    seen, result = (flat_view(x, order), flat_view(made, order)) if flat else (x, made)
     shift = settings.padding if settings.transposed else tuple(-padding for padding in settings.padding)
-    x_image, *x_steps = _steps(seen)
-    out_image, *out_steps = _steps(result)
+    x_image, *x_steps = steps(seen)
+    out_image, *out_steps = steps(result)
     integers = (
         *(groups, filters, w.shape[-1], *result.shape[2:], *kernel, *step),
         *(offset + room * phase for offset, room, phase in zip(shift, before, every, strict=True)),
@@ -99,31 +149,6 @@ def _launch(
         *(struct.pack("<q", number) for number in strides),
         struct.pack("<f", 0.0 if settings.act == "relu" else float("-inf")),
     )
-
-
-def way(input: GPUArray, weight: GPUArray, settings: Settings, lines: bool) -> Way:
-    """The launch for these operands. lines: the result's channels are whole 16 bytes of dense places. Launches
-    nothing."""
-    groups, filters, *kernel, channels = weight.shape
-    every, step, _ = _spacing(settings)
-    image = tuple(input.shape[2:])
-    flat = (tuple(kernel), step, every, image) == ((1, 1), (1, 1), (1, 1), settings.out)
-    whole_groups = all(count * input.itemsize % ALIGNMENT == 0 for count in (channels, filters))
-    order = "kLast"  # the one order that gathered.cu makes, too
-    if missing():
-        lines = False
-    if lines and flat and whole_groups and _has_lines(input):
-        order = "kFirst"
-    elif lines and settings.out[0] == 1 and every == (1, 1):
-        order, flat = "kLastToFirst", False
-    shape = (input.shape[0], groups * filters, *settings.out)
-    if flat:
-        images, beside = (1, input.shape[0]) if order == "kLast" else (input.shape[0], 1)
-        shape = (images, groups * filters, 1, beside * prod(settings.out))
-    if order == "kLast" and gathered.takes(settings, input.dtype):
-        places = input.shape[0] * prod(settings.out)
-        return Way(order, False, gathered.fastest(input.dtype, places, tuple(weight.shape)))
-    return Way(order, flat, fastest(input.dtype, shape, tuple(weight.shape), settings, order == "kLast"))
 
 
 def margins(
@@ -152,16 +177,6 @@ def _margin(
 def phases(settings: Settings) -> int:
     """Convolutions that make the result, each some of its places."""
     return prod(settings.stride) if settings.transposed else 1
-
-
-def by_group(weight: GPUArray, groups: int, transposed: bool) -> GPUArray:
-    """A view of a weight with rows: (groups, channels of the result, kernel rows, kernel columns, of the input)."""
-    first, second, *kernel = weight.shape
-    outer, inner, *steps = weight.strides
-    own = first // groups
-    shape = (groups, second, *kernel, own) if transposed else (groups, own, *kernel, second)
-    strides = (own * outer, inner, *steps, outer) if transposed else (own * outer, outer, *steps, inner)
-    return native.view(weight, shape, strides, weight.offset)
 
 
 def packed(weight: GPUArray, transposed: bool = False, tf32: bool | None = None) -> GPUArray:
@@ -201,105 +216,6 @@ def _places(out: tuple[int, ...], settings: Settings) -> tuple[int, int, int]:
     """Images, rows and columns of the result that a phase makes, at most."""
     rows, columns = (-(-extent // step) for extent, step in zip(out[2:], _spacing(settings)[0], strict=True))
     return out[0], rows, columns
-
-
-def _has_lines(array: GPUArray) -> bool:
-    """Whether a channel's places are dense, whole 16 bytes, and so are the steps between channels and images."""
-    images, channels, rows, columns = array.shape
-    image, channel, row, column = array.strides
-    size = array.itemsize
-    return (
-        (columns == 1 or column == size)
-        and (rows == 1 or row == columns * size)
-        and raw.address(array) % ALIGNMENT == rows * columns * size % ALIGNMENT == 0
-        and all(n == 1 or (step > 0 and step % ALIGNMENT == 0) for n, step in ((images, image), (channels, channel)))
-    )
-
-
-def _pitch(array: GPUArray) -> int:
-    """Bytes from one place to the next. The steps of axes of one place say nothing."""
-    _, _, rows, columns = array.shape
-    image, _, row, column = array.strides
-    return column if columns > 1 else row if rows > 1 else image
-
-
-def _is_flat(array: GPUArray) -> bool:
-    """Whether all places are equally far apart."""
-    images, _, rows, columns = array.shape
-    image, _, row, column = array.strides
-    return (rows == 1 or columns == 1 or row == columns * column) and (
-        images == 1 or image == rows * columns * _pitch(array)
-    )
-
-
-def _flat(array: GPUArray, order: str) -> GPUArray:
-    """A view with all places as columns; kLast: those of all images."""
-    images, channels, rows, columns = array.shape
-    image, channel, _, _ = array.strides
-    shape = (1, channels, 1, images * rows * columns) if order == "kLast" else (images, channels, 1, rows * columns)
-    return native.view(array, shape, (image, channel, _pitch(array), _pitch(array)), array.offset)
-
-
-def _room(out: GPUArray, groups: int) -> tuple[GPUArray, GPUArray]:
-    """Storage for a result with its channels dense, those of a group filled up to whole 16 bytes, and it as (B, C,
-    rows, columns)."""
-    images, channels, rows, columns = out.shape
-    filled = groups * aligned_length(channels // groups, out.itemsize)
-    room = native.empty((images, rows, columns, filled), out.dtype)
-    image, row, column, channel = room.strides
-    return room, native.view(room, (images, filled, rows, columns), (image, channel, row, column), 0)
-
-
-def _grouped(array: GPUArray, groups: int, own: int) -> GPUArray:
-    """A view of (B, C, rows, columns) as (B, groups, the first `own` channels of a group, rows, columns)."""
-    images, channels, *image = array.shape
-    step, channel, *steps = array.strides
-    shape = (images, groups, own, *image)
-    return native.view(array, shape, (step, channels // groups * channel, channel, *steps), array.offset)
-
-
-def _readable(
-    x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, int], flat: bool = False
-) -> GPUArray:
-    """x itself where its channels are dense, all it steps by is whole 16 bytes, forward, and nothing outside it is
-    seen, else a copy that is so; its groups' channels are filled up with zeros. flat: its
-    places are equally far apart."""
-    images, channels, *image = x.shape
-    own, size = channels // groups, x.itemsize
-    outer = list(zip((images, *image), (x.strides[0], *x.strides[2:]), strict=True))
-    if (
-        before == after == (0, 0)
-        and (not flat or _is_flat(x))
-        and x.strides[1] == size
-        and raw.address(x) % ALIGNMENT == own * size % ALIGNMENT == 0
-        and all(extent == 1 or (stride > 0 and stride % ALIGNMENT == 0) for extent, stride in outer)
-        and sum((extent - 1) * stride for extent, stride in outer if extent > 1) // size + channels < 2**31
-    ):
-        return x
-    return padded(x, groups, before, after)
-
-
-def _dense(weight: GPUArray) -> GPUArray:
-    """The weight itself where it is dense in that order and its rows are whole 16 bytes, else a copy that is so."""
-    rows = weight.shape[-1] * weight.itemsize % ALIGNMENT == 0
-    return weight if rows and weight.is_contiguous() and raw.address(weight) % ALIGNMENT == 0 else _filled(weight)
-
-
-def _filled(array: GPUArray) -> GPUArray:
-    """A dense copy whose rows are filled up with zeros to whole 16 bytes."""
-    *outer, length = array.shape
-    filled = aligned_length(length, array.itemsize)
-    copy = native.empty((*outer, filled), array.dtype)
-    if filled != length:
-        native.fill(copy, bytes(copy.itemsize))
-    copying.copy_to(array, native.view(copy, array.shape, copy.strides, copy.offset))
-    return copy
-
-
-def _steps(array: GPUArray) -> tuple[int, ...]:
-    """Elements between neighbours along each axis, 0 where there are none."""
-    axes = zip(array.shape, array.strides, strict=True)
-    return tuple(0 if extent == 1 else stride // array.itemsize for extent, stride in axes)
 
 
 def _expression(dtype: DataType, one: Tile, order: str) -> str:

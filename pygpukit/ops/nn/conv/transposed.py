@@ -3,25 +3,20 @@ and to enlarge images."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from pygpukit import kernels
-from pygpukit._core import native
-from pygpukit.array import promotion
 from pygpukit.core.errors import InvalidSpecError, ShapeError
-from pygpukit.kernels import activation
-from pygpukit.ops import copying, host, plans
-from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops import plans
 from pygpukit.ops.matmul import precision
-from pygpukit.ops.nn.conv import plan, tile
+from pygpukit.ops.nn.conv import choose
+from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import (
     Settings,
     channels_first,
     check_arrays,
     check_bias,
     check_others,
-    geometry,
     made,
     pair,
     with_rows,
@@ -36,11 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["conv_transpose1d", "conv_transpose2d"]
 
-SOURCE = kernels.KernelSpec(__file__, "transposed.cu")
-_CONVOLUTION = SOURCE.structure("TransposedConvolution")
-_BLOCK = 256
 _SPACING = ("stride", "padding", "output_padding", "dilation")
-_CHANNELS = 8  # transposed.cu: kChannels
 _SHAPES = {1: "(B, Cin, L) and (Cin, Cout / groups, K)", 2: "(B, Cin, H, W) and (Cin, Cout / groups, KH, KW)"}
 
 
@@ -92,12 +83,6 @@ def conv_transpose2d(
     return _convolve("conv_transpose2d", 2, input, weight, bias, given, tf32, plans.version())
 
 
-@SOURCE.lists
-def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that the transposed convolutions can ask for."""
-    yield tuple(f"pk::convolve_transposed<{CTYPES[dtype.name]}>" for dtype in promotion.FLOATS)
-
-
 def _extents(
     what: str, input: GPUArray, weight: GPUArray, settings: Sequence[tuple[int, int]], groups: int
 ) -> tuple[int, int]:
@@ -147,75 +132,6 @@ def _convolve(
     result, out = made(input.shape[0], filters, settings, input.dtype, dimensions, last)
     if not out.size:
         return result
-    if host.computes():
-        weight = copying.contiguous(weight)
-        arrays = [input, weight, out, *(() if bias is None else (bias,))]
-        native.host_launch(what, lambda: _on_host(input, weight, bias, out, settings), arrays)
-        return result
-    grouped = tile.by_group(weight, groups, True)
-    seen = tuple(input.shape), tuple(grouped.shape)
-    if plan.backend(input.dtype, precision.allowed(said), *seen, settings)[0] == "tile":
-        tile.convolve(input, grouped, bias, out, settings, result)
-    else:
-        _on_device(input, copying.contiguous(weight), bias, out, settings, result)
+    p = Problem.of(input, weight, settings, last, precision.allowed(said))
+    choose.choose(p).run(Call(what, input, weight, bias, out, result))
     return result
-
-
-def _on_device(
-    input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings, dense: GPUArray
-) -> None:
-    """dense: the storage of out."""
-    storage, where = geometry(input, weight.shape[2:], out, settings)
-    positions = out.shape[0] * settings.out[0] * settings.out[1]
-    packed = _CONVOLUTION.pack(
-        groups=settings.groups,
-        in_channels=input.shape[1] // settings.groups,
-        out_channels=weight.shape[1],
-        positions=positions,
-        **where,
-        has_bias=bias is not None,
-        act=activation.number(settings.act),
-    )
-    kernels.launch(
-        SOURCE.of(f"pk::convolve_transposed<{CTYPES[out.dtype.name]}>"),
-        (-(-positions // _BLOCK) * -(-weight.shape[1] // _CHANNELS) * settings.groups, 1, 1),
-        (_BLOCK, 1, 1),
-        *(storage, weight, weight if bias is None else bias, dense, packed),
-    )
-
-
-def _on_host(input: GPUArray, weight: GPUArray, bias: GPUArray | None, out: GPUArray, settings: Settings) -> None:
-    """One matrix product, whose settingses are added at each kernel position's places."""
-    import numpy as np
-
-    from pygpukit.ops.elementwise.host_functions import activated
-
-    wide = np.float64 if input.dtype == "float64" else np.float32
-    batch, channels, *image = input.shape
-    filters, taps = weight.shape[1] * settings.groups, weight.shape[2:]
-    x = np.ascontiguousarray(host.values(input)).astype(wide, copy=False)
-    x = x.reshape(batch, settings.groups, channels // settings.groups, image[0] * image[1])
-    w = (
-        host.values(weight)
-        .astype(wide, copy=False)
-        .reshape(settings.groups, channels // settings.groups, filters // settings.groups * taps[0] * taps[1])
-    )
-    with np.errstate(all="ignore"):
-        parts = np.matmul(np.ascontiguousarray(w.transpose(0, 2, 1)), x).reshape(batch, filters, *taps, *image)
-        axes = list(zip(image, settings.stride, settings.dilation, taps, settings.padding, settings.out, strict=True))
-        reach = [(have - 1) * step + 1 for have, step, *_ in axes]
-        room = [
-            max(far + apart * (count - 1), pad + length)
-            for far, (_, _, apart, count, pad, length) in zip(reach, axes, strict=True)
-        ]
-        total = np.zeros((batch, filters, *room), wide)
-        for tap in np.ndindex(*taps):
-            rows, columns = (
-                slice(at * apart, at * apart + far, step)
-                for at, far, (_, step, apart, *_) in zip(tap, reach, axes, strict=True)
-            )
-            total[:, :, rows, columns] += parts[:, :, tap[0], tap[1]]
-        (top, left), (rows_out, columns_out) = settings.padding, settings.out
-        total = total[:, :, top : top + rows_out, left : left + columns_out]
-        shifted = total if bias is None else total + host.values(bias).astype(wide)[:, None, None]
-        host.store(out, activated(shifted, settings.act))
