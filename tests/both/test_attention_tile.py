@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_facts import Facts
 from rounded import agree, normal
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
-from pygpukit.ops.nn.attention import tile
+from pygpukit.ops.nn.attention import choose, leaf, simt, tile
 from pygpukit.ops.nn.attention.extras import Extras
+from pygpukit.ops.nn.attention.problem import Call, Problem
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -93,23 +95,33 @@ def test_a_querys_bits_are_its_own_however_a_prompt_is_split(dtype: str, dim: in
         assert again.to_numpy().tobytes() == whole[:, : again.shape[1]].tobytes()
 
 
-def test_types_and_options_choose_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tile, "is_sim", lambda: False)
+def plan(q: gp.GPUArray, k: gp.GPUArray, more: Extras) -> choose.AttentionPlan:
+    return choose.choose(Problem.of(Call(q, k, k, q, 1.0, None, more)))
+
+
+def test_types_and_options_choose_the_kernel(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+    facts(sm_count=132)
+    for module in (tile, choose):
+        monkeypatch.setattr(module, "is_sim", lambda: False)
+    monkeypatch.setattr(leaf, "refusal", lambda _: "kernels compute")
     monkeypatch.setattr(tile, "missing", lambda: "")
     half, odd, single = (gp.zeros((2, 3, d), t) for d, t in ((64, "bfloat16"), (60, "float16"), (64, "float32")))
     for queries in (1, 2, 3):
-        assert tile.refusal(half[:, :queries], half, half, Extras()) == ""
-    assert tile.refusal(half, half, half, Extras(behind=5, lengths=gp.zeros(1, "int32"))) == ""
+        found = plan(half[:, :queries], half, Extras())
+        assert (found.backend, found.kernel, found.tile.keys) == ("tile", tile, 256) and "tensor cores" in found.reason
+    assert plan(half, half, Extras(behind=5, lengths=gp.zeros(1, "int32"))).backend == "tile"
     for array, more, words in (
         (odd, Extras(), "no whole 16 bytes"), (single, Extras(), "float32 is computed as it is"),
         (half, Extras(cap=2.0), "capped scores"), (half, Extras(sinks=gp.zeros(2)), "sinks"),
         (half, Extras(mask=gp.zeros((2, 3, 3))), "masks"),
     ):  # fmt: skip
-        assert words in tile.refusal(array, array, array, more)
+        found = plan(array, array, more)
+        assert (found.backend, found.kernel, found.tile) == ("plain", simt, None) and words in found.reason
     huge = gp.broadcast_to(half[:, :1], (2, 1 << 25, 64))
-    assert "more elements" in tile.refusal(half, huge, huge, Extras())
+    assert "more elements" in plan(half, huge, Extras()).reason
+    assert plan(half, half[:, :0], Extras()).tile is None, "no key is seen"
     monkeypatch.setattr(tile, "missing", lambda: "no assembler")
-    assert tile.refusal(half, half, half, Extras()) == "no assembler"
+    assert plan(half, half, Extras()).reason == "no assembler"
 
 
 def test_what_is_read_in_place() -> None:

@@ -374,7 +374,7 @@ def _measuring() -> Iterator[Call]:
 
 
 _CALLS = {
-    attention.launch.SOURCE.source: _attention,
+    attention.simt.SOURCE.source: _attention,
     decode.SOURCE.source: _decoding,
     decode.MMA.source: _decoding,
     rope.SOURCE.source: _rotations,

@@ -18,6 +18,7 @@ from pygpukit.ops.matmul.tile import fp8 as tile_fp8
 from pygpukit.ops.matmul.tile import fp8_weight, half, int8_tf32
 from pygpukit.ops.matmul.tile import gemv as tile_gemv
 from pygpukit.ops.matmul.tile.tiling import tiles
+from pygpukit.ops.nn.attention import problem
 from pygpukit.ops.nn.attention import tile as attention
 from pygpukit.ops.nn.attention.extras import FAR, Extras
 from pygpukit.ops.nn.attention.tiles import FAMILY, TILES
@@ -182,7 +183,9 @@ def _attention(variant: str) -> Iterator[Call]:
     def attend(q: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, more: Extras) -> gp.GPUArray:
         out = gp.full(q.shape, float("nan"), dtype)
         with plans.using({FAMILY: {"tiles": {str(width): [asdict(one)]}}}):
-            attention.attend(q, k, v, out, np.log2(np.e) / np.sqrt(width - 8), None, more)
+            call = problem.Call(q, k, v, out, 1 / np.sqrt(width - 8), None, more)
+            p = problem.Problem.of(call)
+            attention.run(p, call, attention.tiling(p))
         return out
 
     def wanted(q: Values, k: Values, v: Values, seen: int, window: int) -> Values:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.ops.nn.attention.choose import attend
 from pygpukit.ops.nn.attention.extras import FAR, Extras
-from pygpukit.ops.nn.attention.launch import attend
 
 if TYPE_CHECKING:
     from pygpukit.nn.attention.buffers import AttentionBuffers

@@ -10,8 +10,9 @@ from pygpukit.core.dtypes import int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.core.sizes import whole
 from pygpukit.ops import copying
-from pygpukit.ops.nn.attention import launch
+from pygpukit.ops.nn.attention.choose import attend
 from pygpukit.ops.nn.attention.extras import Extras, checked
+from pygpukit.ops.nn.attention.simt import MAX_HEAD_DIM, TYPES
 from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def sdpa_causal_fixed_cache_ptr(
     shape = (*Q.shape[:-1], max_kv_len)
     scale, more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
     more = replace(more, lengths=context_len_buf.reshape(1))
-    launch.attend(Q, K[..., :max_kv_len, :], V[..., :max_kv_len, :], out, scale, None, more)
+    attend(Q, K[..., :max_kv_len, :], V[..., :max_kv_len, :], out, scale, None, more)
 
 
 def touch(a: GPUArray, b: GPUArray) -> bool:
@@ -176,7 +177,7 @@ def touch(a: GPUArray, b: GPUArray) -> bool:
 def check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray) -> None:
     """Raises DTypeError, ShapeError or DeviceMismatchError unless attention takes them."""
     arrays = [check_array(x, f"{what}: {name}") for name, x in (("Q", Q), ("K", K), ("V", V))]
-    if Q.dtype not in launch.TYPES or K.dtype != Q.dtype or V.dtype != Q.dtype:
+    if Q.dtype not in TYPES or K.dtype != Q.dtype or V.dtype != Q.dtype:
         raise DTypeError(
             f"{what}: Q is {Q.dtype}, K {K.dtype}, V {V.dtype}; they must be float32, float16 or bfloat16, alike"
         )
@@ -187,8 +188,8 @@ def check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray) -> None:
             f"{what}: Q has shape {Q.shape}, K {K.shape} and V {V.shape}; they must be ([batch,] heads, positions, D), "
             "K and V alike, with Q's heads a multiple of K's"
         )
-    if not 0 < Q.shape[-1] <= launch.MAX_HEAD_DIM:
-        raise ShapeError(f"{what}: the head dimension is {Q.shape[-1]}, must be 1 to {launch.MAX_HEAD_DIM}")
+    if not 0 < Q.shape[-1] <= MAX_HEAD_DIM:
+        raise ShapeError(f"{what}: the head dimension is {Q.shape[-1]}, must be 1 to {MAX_HEAD_DIM}")
     check_devices(what, *arrays)
 
 
@@ -208,7 +209,7 @@ def _attended(
         check_devices(what, out)
     direct = out is not None and out.dtype == Q.dtype and not any(touch(out, x) for x in (Q, K, V, *more.arrays))
     target = out if out is not None and direct else native.empty(Q.shape, Q.dtype)
-    launch.attend(Q, K, V, target, scale, offset, more)
+    attend(Q, K, V, target, scale, offset, more)
     if out is None or direct:
         return target
     copying.copy_to(target, out)

@@ -13,7 +13,7 @@ from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.attention import launch, leaf, touch
+from pygpukit.ops.nn.attention import leaf, simt, touch
 from pygpukit.ops.nn.attention.extras import Extras, checked
 from pygpukit.ops.operands import check_array, check_devices, check_out
 
@@ -84,7 +84,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     for whole in (False, True):
         for rows in _ROWS:
             yield tuple(_expression(float32, width, rows, whole) for width in _WIDTHS)
-    for dtype in launch.TYPES:
+    for dtype in simt.TYPES:
         yield tuple(f"pk::combine_parts<{CTYPES[dtype.name]}, {width}>" for width in _WIDTHS)
 
 
@@ -105,7 +105,7 @@ def _expression(dtype: DataType, width: int, rows: int, whole: bool) -> str:
 def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | None) -> int:
     """How many keys a sequence can have."""
     for name, array in (("Q", Q), ("K", K), ("V", V)):
-        if check_array(array, f"{what}: {name}").dtype not in launch.TYPES or array.dtype != Q.dtype:
+        if check_array(array, f"{what}: {name}").dtype not in simt.TYPES or array.dtype != Q.dtype:
             raise DTypeError(
                 f"{what}: Q is {Q.dtype}, {name} {array.dtype}; they must be float32, float16 or bfloat16, alike"
             )
@@ -115,8 +115,8 @@ def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | N
             f"{what}: Q has shape {Q.shape}, K {K.shape} and V {V.shape}; they must be (B, H, q, D), and K and V alike "
             f"{'(B, Hkv, S, D)' if table is None else '(pages, Hkv, page, D)'}, with H a multiple of Hkv"
         )
-    if not 0 < Q.shape[-1] <= launch.MAX_HEAD_DIM:
-        raise ShapeError(f"{what}: the head dimension is {Q.shape[-1]}, must be 1 to {launch.MAX_HEAD_DIM}")
+    if not 0 < Q.shape[-1] <= simt.MAX_HEAD_DIM:
+        raise ShapeError(f"{what}: the head dimension is {Q.shape[-1]}, must be 1 to {simt.MAX_HEAD_DIM}")
     if not 1 <= Q.shape[2] <= MAX_QUERIES:
         raise ShapeError(f"{what}: {Q.shape[2]} queries, must be 1 to {MAX_QUERIES}; sdpa_causal() takes any number")
     if Q.shape[0] > _MOST:
@@ -151,7 +151,7 @@ def _on_device(
     whole = all(_is_whole(array) for array in (K, V))
     if whole and not _is_whole(Q):
         Q = copying.contiguous(Q)
-    (q, k, v, result), places = zip(*(launch.place(array) for array in (Q, K, V, out)), strict=True)
+    (q, k, v, result), places = zip(*(simt.place(array) for array in (Q, K, V, out)), strict=True)
     packed = _DECODE.pack(
         group=group,
         key_heads=K.shape[1],
@@ -166,7 +166,7 @@ def _on_device(
         parts=parts,
         tiles=tiles,
         **dict(zip(("q", "k", "v", "out"), places, strict=True)),
-        more=launch.packed_extras(more, launch.factor(scale, dim), None),
+        more=simt.packed_extras(more, simt.factor(scale, dim), None),
     )
     kernels.launch(
         (SOURCE if on_cores else MMA).of(_expression(Q.dtype, width, of_block, whole)),
@@ -214,5 +214,5 @@ def _on_host(
             )
         k, v = (x.astype(np.float32) for x in (k, v))
         offset = length - Q.shape[2]
-        leaf.attend_values(q[b], k, v, result[b], launch.factor(scale, Q.shape[3]), offset, length, more)
+        leaf.attend_values(q[b], k, v, result[b], simt.factor(scale, Q.shape[3]), offset, length, more)
     host.store(out, result)

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pygpukit._core import native
 from pygpukit.ops import host
-from pygpukit.ops.nn.attention.extras import Extras
+from pygpukit.ops.nn.attention.extras import FAR, Extras
+from pygpukit.ops.nn.attention.problem import Call, Problem
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 _BLOCK = 512  # queries taken at a time, so that the bits of one do not depend on how many there are
+
+
+def refusal(p: Problem) -> str:
+    """Where kernels compute."""
+    return "" if host.computes() else "kernels compute"
+
+
+def tiling(p: Problem) -> None:
+    """There is none to choose."""
+
+
+def run(p: Problem, call: Call, tiling: None) -> None:
+    """Fill the result, which has elements."""
+    Q, K, V, out, scale, offset, more = call
+
+    def fill() -> None:
+        if more.ahead == FAR and more.lengths is None and not more.change_scores and p.keys:
+            attend_all(Q, K, V, out, scale)
+        else:
+            attend(Q, K, V, out, scale, offset, more)
+
+    native.host_launch("attention", fill, [Q, K, V, out, *more.arrays])
 
 
 def attend(

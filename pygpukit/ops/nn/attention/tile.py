@@ -8,86 +8,86 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import DataType, bfloat16, float16
 from pygpukit.kernels import KernelSpec, builder, launch, lost
 from pygpukit.ops.nn.attention import tiles
+from pygpukit.ops.nn.attention.extras import LOG2_E
+from pygpukit.ops.nn.attention.problem import Call, Problem
 from pygpukit.ops.nn.attention.tiles import TILES, Tile
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.ops.nn.attention.extras import Extras
 
 ATTENTION = KernelSpec(__file__, "tile.cu", front_end="tile", ahead=("sm_90a",), instead=True)
 _ELEMENTS = {bfloat16: "__nv_bfloat16", float16: "__half"}
 _ROW = 8  # elements that steps and the head dimension are multiples of
 _ALIGNMENT = 16  # bytes
 _COUNTABLE = 2**31 - 1  # elements of an array
-_MOST = 1 << 28  # positions of such an array
 _ONE = (1, 1, 1)
 
 
-def refusal(Q: GPUArray, K: GPUArray, V: GPUArray, more: Extras) -> str:
+def refusal(p: Problem) -> str:
     """Why the tile kernels do not take this attention, "" where they do.
 
     It follows from types, the head dimension, what changes the scores, and the device; never from the numbers of
     queries and keys, unless they cannot be counted.
     """
-    dim = Q.shape[-1]
     if is_sim():
         return "the simulated device computes with NumPy"
-    if Q.dtype not in _ELEMENTS:
-        return f"{Q.dtype} is computed as it is, on CUDA cores"
-    if dim % _ROW:
-        return f"rows of {dim} elements are no whole {_ALIGNMENT} bytes"
-    if more.mask is not None or more.cap or more.sinks is not None:
+    if p.dtype not in _ELEMENTS:
+        return f"{p.dtype} is computed as it is, on CUDA cores"
+    if p.dim % _ROW:
+        return f"rows of {p.dim} elements are no whole {_ALIGNMENT} bytes"
+    if p.weighed:
         return "masks, capped scores and sinks are computed on CUDA cores"
-    if max(_reach(array) for array in (Q, K, V)) > _COUNTABLE:
+    if p.reach > _COUNTABLE:
         return "an operand has more elements than a tile kernel counts"
     return missing()
 
 
-def attend(
-    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
-) -> None:
-    """Fill out, which has elements. scale: of scores, times log2(e). offset: as leaf.attend() takes it."""
+def tiling(p: Problem) -> Tile | None:
+    """The tile that is fastest; None where no key is seen."""
+    if p.seen <= 0:
+        return None
+    return tiles.fastest(_width(p), p.heads, p.queries, p.seen, p.causal, p.device.sm_count)
+
+
+def run(p: Problem, call: Call, tiling: Tile | None) -> None:
+    """Fill the result, which has elements."""
     from pygpukit.ops import copying
 
+    Q, K, V, out, scale, offset, more = call
     if not _readable(out):
         dense = native.empty(out.shape, out.dtype)
-        attend(Q, K, V, dense, scale, offset, more)
+        run(p, call._replace(out=dense), tiling)
         copying.copy_to(dense, out)
         return
-    heads, queries, dim = Q.shape[-3:]
-    batches, keys = Q.shape[0] if Q.ndim == 4 else 1, K.shape[-2]
-    ahead, behind = min(more.ahead, 2 * _MOST), min(more.behind, 2 * _MOST)
-    place = max(-_MOST, min(keys - queries if offset is None else offset, _MOST))
-    if more.lengths is None:
-        keys = min(keys, queries + place + ahead)  # what lies behind is not read
-    if keys <= 0:
+    if tiling is None:
         copying.fill(out, 0)
         return
-    width = next(width for width in TILES if dim <= width)
-    causal = more.ahead == 0 and behind >= keys
-    one = tiles.fastest(width, batches * heads, queries, keys, causal, device.current().sm_count)
-    group = heads // K.shape[-3]
-    together = tiles.together(batches * heads, group, 2 * keys * dim * K.itemsize) if causal else 1
+    heads, keys = Q.shape[-3], p.seen
+    together = tiles.together(p.heads, p.group, 2 * keys * p.dim * K.itemsize) if p.causal else 1
     lengths = more.lengths
     step = 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
     arrays = [array if _readable(array) else _dense(array) for array in (Q, K, V)] + [out]
-    integers = (batches, heads, group, queries, keys, dim, place, ahead, behind, offset is None, step, together)
+    shape = p.heads // heads, heads, p.group, p.queries, keys, p.dim
+    integers = (*shape, p.place, p.ahead, p.behind, offset is None, step, together)
     launch(
-        ATTENTION.of(_expression(Q.dtype, width, one, lengths is not None)),
-        (-(-queries // one.queries) * heads * batches, 1, 1),
+        ATTENTION.of(_expression(p.dtype, _width(p), tiling, p.lengths)),
+        (-(-p.queries // tiling.queries) * p.heads, 1, 1),
         _ONE,
         *(span(array)[0] for array in (*arrays, arrays[0] if lengths is None else lengths)),
         *(struct.pack("<i", number) for number in integers),
-        struct.pack("<f", scale),
+        struct.pack("<f", scale * LOG2_E),
         *(struct.pack("<i", number) for array in arrays for number in _steps(array)),
     )
+
+
+def _width(p: Problem) -> int:
+    return next(width for width in TILES if p.dim <= width)
 
 
 def _readable(array: GPUArray) -> bool:
@@ -113,12 +113,6 @@ def _steps(array: GPUArray) -> tuple[int, ...]:
         for extent, stride in zip(array.shape[:-1], array.strides[:-1], strict=True)
     )
     return steps if array.ndim == 4 else (array.shape[-1], *steps)
-
-
-def _reach(array: GPUArray) -> int:
-    """Elements that it has, or that lie between its first and its last."""
-    steps = zip(array.shape, array.strides, strict=True)
-    return max(array.size, sum((extent - 1) * abs(stride) for extent, stride in steps) // array.itemsize)
 
 
 def _expression(dtype: DataType, width: int, one: Tile, has_lengths: bool) -> str:

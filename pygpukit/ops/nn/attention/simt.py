@@ -1,4 +1,5 @@
-"""Launches of attention's kernel, or of the leaf that stands for it on the simulated device."""
+"""Attention on CUDA cores, with everything that changes scores: the launch of its kernel, and what those of decoding
+pack as it does."""
 
 from __future__ import annotations
 
@@ -7,13 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
-from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
-from pygpukit.kernels.lost import replanned
-from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.attention import leaf, tile
-from pygpukit.ops.nn.attention.extras import FAR, LOG2_E, Extras
+from pygpukit.ops.nn.attention.extras import LOG2_E, Extras
+from pygpukit.ops.nn.attention.problem import Call, Problem
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -72,35 +70,30 @@ def _length_step(lengths: GPUArray | None) -> int:
     return 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
 
 
-@replanned
-def attend(
-    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
-) -> None:
-    """Fill out. offset: as leaf.attend() takes it."""
-    if not out.size:
-        return
-    scale = factor(scale, Q.shape[-1])
-    if host.computes():
-        native.host_launch(
-            "attention", lambda: _on_host(Q, K, V, out, scale, offset, more), [Q, K, V, out, *more.arrays]
-        )
-        return
-    if not tile.refusal(Q, K, V, more):
-        tile.attend(Q, K, V, out, scale * LOG2_E, offset, more)
-        return
-    heads, queries, dim = Q.shape[-3:]
-    batches, keys = Q.shape[0] if Q.ndim == 4 else 1, K.shape[-2]
-    width = next(width for width in _TILES if dim <= width)
+def refusal(p: Problem) -> str:
+    """It takes everything."""
+    return ""
+
+
+def tiling(p: Problem) -> None:
+    """There is none to choose."""
+
+
+def run(p: Problem, call: Call, tiling: None) -> None:
+    """Fill the result, which has elements."""
+    Q, K, V, out, scale, offset, more = call
+    heads = Q.shape[-3]
+    width = next(width for width in _TILES if p.dim <= width)
     rows = _TILES[width][0]
     (q, k, v, result), places = zip(*(place(array) for array in (Q, K, V, out)), strict=True)
     mask, mask_place = (q, None) if more.mask is None else place(more.mask)
     packed = _ATTENTION.pack(
         heads=heads,
-        group=heads // K.shape[-3],
-        queries=queries,
-        keys=keys,
-        dim=dim,
-        offset=keys - queries if offset is None else offset,
+        group=p.group,
+        queries=p.queries,
+        keys=p.keys,
+        dim=p.dim,
+        offset=p.keys - p.queries if offset is None else offset,
         has_length=more.lengths is not None,
         length_step=_length_step(more.lengths),
         at_end=offset is None,
@@ -110,16 +103,7 @@ def attend(
     lengths = q if more.lengths is None else more.lengths
     kernels.launch(
         SOURCE.of(_expression(Q.dtype, width, more.change_scores)),
-        (-(-queries // rows) * heads * batches, 1, 1),
+        (-(-p.queries // rows) * p.heads, 1, 1),
         (rows * _LANES, 1, 1),
         *(q, k, v, result, lengths, mask, q if more.sinks is None else more.sinks, packed),
     )
-
-
-def _on_host(
-    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
-) -> None:
-    if more.ahead == FAR and more.lengths is None and not more.change_scores and K.shape[-2]:
-        leaf.attend_all(Q, K, V, out, scale)
-    else:
-        leaf.attend(Q, K, V, out, scale, offset, more)

@@ -1,0 +1,73 @@
+"""choose(): which kernel computes attention, and why. It follows from the problem and from what can be compiled.
+
+A kernel is a module with the functions of Kernel, beside its source. A new one is listed here, once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from pygpukit.core.backend import is_sim
+from pygpukit.kernels.lost import replanned
+from pygpukit.ops.nn.attention import leaf, simt, tile
+from pygpukit.ops.nn.attention.problem import Call, Problem
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.ops.nn.attention.extras import Extras
+
+
+class Kernel(Protocol):
+    """What computes attention, as a module."""
+
+    def refusal(self, p: Problem) -> str:
+        """Why it does not compute a problem, "" where it takes it."""
+
+    def tiling(self, p: Problem) -> Any:
+        """What a block makes, None where there is nothing to choose."""
+
+    def run(self, p: Problem, call: Call, tiling: Any) -> None:
+        """Fill the result, which has elements."""
+
+
+_KERNELS: tuple[Kernel, ...] = (leaf, tile, simt)  # the first that takes a problem
+
+
+class AttentionPlan(NamedTuple):
+    """How attention is computed. tile: what a block of a tile kernel makes; it decides speed alone."""
+
+    problem: Problem
+    kernel: Kernel
+    tile: Any
+
+    @property
+    def backend(self) -> str:
+        """ "tile" (tensor cores), "plain" (CUDA cores) or "numpy" (the simulated device). It decides the result's
+        bits."""
+        return "tile" if self.kernel is tile else "numpy" if is_sim() else "plain"
+
+    @property
+    def reason(self) -> str:
+        """Why, in one sentence."""
+        return tile.refusal(self.problem) or f"{self.problem.dtype} on tensor cores, summed in float32"
+
+    def run(self, call: Call) -> None:
+        """Fill the result of the call that the plan was made for."""
+        self.kernel.run(self.problem, call, self.tile)
+
+
+def choose(p: Problem) -> AttentionPlan:
+    """The plan of attention."""
+    kernel = next(one for one in _KERNELS if not one.refusal(p))
+    return AttentionPlan(p, kernel, kernel.tiling(p))
+
+
+@replanned
+def attend(
+    Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float, offset: int | None, more: Extras
+) -> None:
+    """Fill out. scale: 0 or below for 1 / sqrt(D). offset: the first query's place among the keys; None where the last
+    query stands at the last key."""
+    if out.size:
+        call = Call(Q, K, V, out, simt.factor(scale, Q.shape[-1]), offset, more)
+        choose(Problem.of(call)).run(call)
