@@ -249,7 +249,8 @@ def test_times_follow_the_facts_of_a_device_without_a_table(machine: Machine) ->
     assert slow["step_us"] == pytest.approx(4 * of_h100["step_us"])  # a quarter of the multiply-adds in a clock
     assert slow["us_per_mb"] == pytest.approx(of_h100["us_per_mb"] * 3.35e12 / 0.96e12)
     assert slow["fixed_us"] == of_h100["fixed_us"] and slow["rows"] == of_h100["rows"]
-    with planning("sm_90a"):
-        assert times.source() == "h100.json"
+    for name, source in (("NVIDIA H100 80GB HBM3", "the device's table"), ("NVIDIA H200", "times of an H100")):
+        with planning("sm_90a", name=name):
+            assert times.source() == source
     with planning("sm_86"):
         assert "scaled by the device's facts" in gp.matmul_plan(half(), half()).reason

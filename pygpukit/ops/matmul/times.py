@@ -14,11 +14,11 @@ from pygpukit.core.choices import by_device
 from pygpukit.ops import plans
 
 FAMILY = "matmul"
-_H100, _H100_NAME = plans.SHIPPED / plans.file_name("NVIDIA H100 80GB HBM3"), "h100.json"
+_H100 = plans.SHIPPED / plans.file_name("NVIDIA H100 80GB HBM3")
 # Of an H100, what times go by: multiply-adds of float16 on tensor cores in a clock of a multiprocessor, its clock and
 # its memory's bytes in a second.
 _RATES = {80: 1024, 86: 512, 89: 512, 90: 2048, 100: 4096, 103: 4096, 120: 512, 121: 512}
-_CLOCK_KHZ, _BYTES_PER_S = 1_755_000, 3.35e12
+_CAPABILITY, _CLOCK_KHZ, _BYTES_PER_S = 90, 1_755_000, 3.35e12
 _STEPS, _MEMORY = ("step_us", "wave_us", "alone_us"), ("us_per_mb",)
 
 
@@ -35,11 +35,11 @@ def table() -> dict[str, Any]:
 
 @by_device
 def source() -> str:
-    """Where the times are from, for a plan's reason."""
-    if _is_none() or device.current().capability // 10 == 9:
-        return _H100_NAME
-    is_measured = "tiles" in plans.table(FAMILY)
-    return "the device's table" if is_measured else f"{_H100_NAME}, scaled by the device's facts"
+    """Whose times they are, for a plan's reason."""
+    if not _is_none() and "tiles" in plans.table(FAMILY):
+        return "the device's table"
+    alike = _is_none() or device.current().capability == _CAPABILITY
+    return "times of an H100" + ("" if alike else ", scaled by the device's facts")
 
 
 def _is_none() -> bool:
@@ -49,7 +49,7 @@ def _is_none() -> bool:
 
 def _scales(facts: device.Facts) -> tuple[float, float]:
     """Factors by which a step, and a byte, take longer than on an H100: 1 on SM 9.0, where times were compared."""
-    if facts.capability == 90:
+    if facts.capability == _CAPABILITY:
         return 1.0, 1.0
     rate = _RATES.get(facts.capability, _RATES[89])
     steps = _RATES[90] * _CLOCK_KHZ / (rate * facts.clock_khz) if facts.clock_khz > 0 else _RATES[90] / rate
