@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bindings/checked.h"
+#include "bindings/demand.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/owner.h"
@@ -22,16 +23,6 @@
 namespace py = pybind11;
 
 namespace pk {
-
-static void check(pk_status status, const char *doing) {
-  if (status == PK_OK) return;
-  raise_driver_error(status, doing);
-  throw py::error_already_set();
-}
-
-static void need_backend() {
-  if (!ensure_backend()) throw py::error_already_set();
-}
 
 static py::object cuda_probe() {
   const char *why;

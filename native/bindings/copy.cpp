@@ -8,6 +8,7 @@
 
 #include "bindings/array.h"
 #include "bindings/checked.h"
+#include "bindings/demand.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/graph.h"
@@ -39,16 +40,6 @@ static ArrayObject *checked(const py::handle &object, const char *what) {
     throw py::error_already_set();
   }
   return array;
-}
-
-static void need(bool ok) {
-  if (!ok) throw py::error_already_set();
-}
-
-static void check(pk_status status, const char *doing) {
-  if (status == PK_OK) return;
-  raise_driver_error(status, doing);
-  throw py::error_already_set();
 }
 
 // The current stream, which must not be captured.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "bindings/demand.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/text.h"
@@ -14,16 +15,6 @@
 namespace py = pybind11;
 
 namespace pk {
-
-static void check(pk_status status, const std::string &doing) {
-  if (status == PK_OK) return;
-  raise_driver_error(status, doing);
-  throw py::error_already_set();
-}
-
-static void need_backend() {
-  if (!ensure_backend()) throw py::error_already_set();
-}
 
 // Unloading waits for the kernels of a module. So a dropped module is put aside, and unloaded once the device is idle
 // anyway.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bindings/array.h"
+#include "bindings/demand.h"
 #include "bindings/errors.h"
 #include "bindings/wait.h"
 #include "launch/launch.h"
@@ -20,16 +21,6 @@ namespace py = pybind11;
 namespace pk {
 
 std::vector<Capture *> g_captures;
-
-static void check(pk_status status, const char *doing) {
-  if (status == PK_OK) return;
-  if (!PyErr_Occurred()) raise_driver_error(status, doing);
-  throw py::error_already_set();
-}
-
-static void need(bool ok) {
-  if (!ok) throw py::error_already_set();
-}
 
 [[noreturn]] static void refuse(const char *kind, const std::string &why) {
   raise_named(kind, why);

@@ -60,7 +60,7 @@ static Frame &frame_of(PyObject *object) { return *py::handle(object).cast<Frame
 static py::dict thread_dict() { return py::reinterpret_borrow<py::dict>(PyThreadState_GetDict()); }
 
 // The thread ends, or has another frame.
-static void let_go(PyObject *capsule) {
+static void leave_frame(PyObject *capsule) {
   PyObject *frame = static_cast<PyObject *>(PyCapsule_GetPointer(capsule, kFrame));
   if (t_frame == frame) {
     t_frame = nullptr;
@@ -76,7 +76,7 @@ static void take_over(PyObject *frame) {
   if (frame == nullptr) {
     kept.attr("pop")(kFrame, py::none());
   } else {
-    const py::capsule owner(Py_NewRef(frame), kFrame, let_go);
+    const py::capsule owner(Py_NewRef(frame), kFrame, leave_frame);
     kept[kFrame] = owner;
   }
 }

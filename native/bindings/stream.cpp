@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/demand.h"
 #include "bindings/errors.h"
 #include "bindings/foreign.h"
 #include "bindings/function.h"
@@ -23,16 +24,6 @@ namespace pk {
 
 static std::atomic<uint32_t> g_next_id{1};
 static auto *g_streams = new std::vector<std::weak_ptr<Stream>>;  // those alive; under the GIL
-
-static void check(pk_status status, const char *doing) {
-  if (status == PK_OK) return;
-  raise_driver_error(status, doing);
-  throw py::error_already_set();
-}
-
-static void need_backend() {
-  if (!ensure_backend()) throw py::error_already_set();
-}
 
 static void need_free(uint64_t stream, const char *doing) {
   need_backend();
@@ -155,7 +146,7 @@ Event::~Event() {
 static thread_local PyObject *t_stream_object = nullptr;
 static constexpr char kCurrent[] = "pygpukit.current_stream";
 
-static void let_go(PyObject *capsule) {
+static void leave_stream(PyObject *capsule) {
   PyObject *stream = static_cast<PyObject *>(PyCapsule_GetPointer(capsule, kCurrent));
   if (t_stream_object == stream) {
     t_stream_object = nullptr;
@@ -179,7 +170,7 @@ void use_stream(const py::object &object) {
   spoil_record();
   const py::object next = object.is_none() ? default_stream() : object;
   const Stream &stream = stream_of(next.ptr());
-  const py::capsule owner(next.ptr(), kCurrent, let_go);
+  const py::capsule owner(next.ptr(), kCurrent, leave_stream);
   next.inc_ref();                                                               // the capsule's
   py::reinterpret_borrow<py::dict>(PyThreadState_GetDict())[kCurrent] = owner;  // lets go of the previous one
   t_stream_object = next.ptr();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bindings/copy.h"
+#include "bindings/demand.h"
 #include "bindings/errors.h"
 #include "bindings/gil.h"
 #include "bindings/graph.h"
@@ -21,16 +22,6 @@ namespace py = pybind11;
 
 namespace pk {
 namespace {
-
-void need(bool ok) {
-  if (!ok) throw py::error_already_set();
-}
-
-void check(pk_status status, const char *doing) {
-  if (status == PK_OK) return;
-  raise_driver_error(status, doing);
-  throw py::error_already_set();
-}
 
 uint64_t level_bytes(const pk_array &shape, uint32_t level) {
   const auto halved = [level](uint64_t extent) { return std::max<uint64_t>(extent >> level, 1); };
@@ -61,7 +52,7 @@ uint64_t counted(uint64_t pool, uint64_t bytes, const std::string &name) {
 // ---- arrays
 
 DeviceArray::DeviceArray(const pk_array &wanted, const std::string &name)
-    : shape(wanted), device((need(ensure_backend()), t_state.device)) {
+    : shape(wanted), device((need_backend(), t_state.device)) {
   for (uint32_t i = 0; i < std::max(shape.levels, 1u); ++i) bytes += level_bytes(shape, i);
   collect_late(false);
   pool_ = default_pool();
@@ -70,10 +61,10 @@ DeviceArray::DeviceArray(const pk_array &wanted, const std::string &name)
     throw py::error_already_set();
   }
   block_ = counted(pool_, bytes, name);
-  need(ensure_backend());
+  need_backend();
   pk_status status = g_driver->array_create(&shape, &handle);
   if (status == PK_ERROR_OUT_OF_MEMORY && collect_late(true)) {
-    need(ensure_backend());
+    need_backend();
     status = g_driver->array_create(&shape, &handle);
   }
   if (status == PK_OK) return;
@@ -101,7 +92,7 @@ uint64_t DeviceArray::level(uint32_t number) {
 }
 
 void DeviceArray::copy(const py::object &object, uint32_t number, bool into) {
-  need(ensure_backend());
+  need_backend();
   const char *doing = into ? "copying into a texture or surface" : "copying out of a surface";
   if (!is_array(object.ptr())) throw py::type_error("a device array is copied from and to GPUArrays");
   ArrayObject *array = as_array(object.ptr());
@@ -175,7 +166,7 @@ struct Reading {
 
 static void make_texture(DeviceObject *object, const pk_texture &how) {
   collect_late(false);
-  need(ensure_backend());
+  need_backend();
   check(g_driver->texture_create(&how, &object->handle), "making a texture");
 }
 
@@ -189,7 +180,7 @@ static std::unique_ptr<DeviceObject> texture_of_array(const std::shared_ptr<Devi
 // Rows of device memory, without a copy; height 0: linear.
 static std::unique_ptr<DeviceObject> texture_of_memory(const py::object &array, uint32_t format, uint32_t channels,
                                                        std::array<uint64_t, 3> extents, const Reading &how) {
-  need(ensure_backend());
+  need_backend();
   if (!is_array(array.ptr())) throw py::type_error("a texture of device memory needs a GPUArray");
   const ArrayObject *memory = as_array(array.ptr());
   auto made = std::make_unique<DeviceObject>(false, memory->storage->device);
@@ -210,7 +201,7 @@ static std::unique_ptr<DeviceObject> surface_of_array(const std::shared_ptr<Devi
   auto made = std::make_unique<DeviceObject>(true, array->device);
   made->memory = array;
   collect_late(false);
-  need(ensure_backend());
+  need_backend();
   check(g_driver->surface_create(array->level(level), &made->handle), "making a surface");
   return made;
 }
