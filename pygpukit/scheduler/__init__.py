@@ -110,5 +110,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without its imports."""
     return sorted(__all__)

@@ -167,8 +167,8 @@ class _Trace:
         if event.action == "evicted":
             self._away[key] = event
             self._bytes_away[event.name] += event.bytes
-            since, most = self._since.get(event.name, (event.t_ns, 0))
-            self._since[event.name] = (since, max(most, self._bytes_away[event.name]))
+            since, peak = self._since.get(event.name, (event.t_ns, 0))
+            self._since[event.name] = (since, max(peak, self._bytes_away[event.name]))
         if before and not self._bytes_away[before.name]:
             self._end_stretch(before.name, event.t_ns)
         moved = {"name": event.action, "cat": "memory", "ph": "i", "s": "t", "ts": event.t_ns / 1000}
@@ -176,8 +176,8 @@ class _Trace:
         self._drawn.append({**moved, **self._tenant_row(event.name), "args": args})
 
     def _end_stretch(self, tenant: str, until_ns: int) -> None:
-        since_ns, most = self._since.pop(tenant)
-        self._slice("in host memory", "memory", self._tenant_row(tenant), since_ns, until_ns, {"bytes": most})
+        since_ns, peak = self._since.pop(tenant)
+        self._slice("in host memory", "memory", self._tenant_row(tenant), since_ns, until_ns, {"bytes": peak})
 
     def _tenant_row(self, tenant: str) -> dict[str, int]:
         place = self._tenants.setdefault(tenant, len(self._tenants) + 1)

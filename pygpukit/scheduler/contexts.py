@@ -55,7 +55,7 @@ class ContextRecord(NamedTuple):
 
     @property
     def had(self) -> Had:
-        """What it has had since it was made, to its end."""
+        """Its device time from its creation to its end."""
         span_ns = (self.ended_ns or _core.now_ns()) - self.created_ns
         return Had(span_ns, self.gpu_ns, self.asked_ns, self.others_ns, self.waited_ns, 0)
 
@@ -127,10 +127,10 @@ class Contexts:
                 self._core.destroy(name)
                 core.close()
                 raise
-            made = ExecutionContext(self, core, stream, name, limit, share_ppm / _PPM, device, in_flight)
-            self._contexts[name] = made
+            context = ExecutionContext(self, core, stream, name, limit, share_ppm / _PPM, device, in_flight)
+            self._contexts[name] = context
             recording.begin()
-            return made
+            return context
 
     def get(self, llm_id: str) -> ExecutionContext | None:
         return self._contexts.get(llm_id)
@@ -226,11 +226,11 @@ class context_session:
     """`with context_session(context):` is `with context:`; takes the name of one of the process's contexts, too."""
 
     def __init__(self, ctx: ExecutionContext | str) -> None:
-        found = get_context(ctx) if isinstance(ctx, str) else ctx
-        if not isinstance(found, ExecutionContext):
+        context = get_context(ctx) if isinstance(ctx, str) else ctx
+        if not isinstance(context, ExecutionContext):
             known = ", ".join(list_contexts()) or "none"
             raise InvalidSpecError(f"ctx={ctx!r} is no context; there are {known}", "ctx")
-        self._context = found
+        self._context = context
 
     def __enter__(self) -> ExecutionContext:
         return self._context.__enter__()
@@ -257,14 +257,14 @@ _contexts = Contexts()
 
 def live_contexts() -> list[ExecutionContext]:
     """All contexts, oldest first, those of every MultiLLMController as well: for dashboards."""
-    found = [context for contexts in list(_sets) for context in contexts.all()]
-    return sorted(found, key=lambda context: context.core.number)
+    live = [context for contexts in list(_sets) for context in contexts.all()]
+    return sorted(live, key=lambda context: context.core.number)
 
 
 def context_records() -> list[ContextRecord]:
     """All contexts and the last that ended, oldest first: for dashboards."""
-    found = [record.measured(core) for core, record in list(_ended)]
-    return sorted(found + [ContextRecord.of(context) for context in live_contexts()])
+    records = [record.measured(core) for core, record in list(_ended)]
+    return sorted(records + [ContextRecord.of(context) for context in live_contexts()])
 
 
 def _disown_all() -> None:
@@ -343,7 +343,7 @@ def session() -> AbstractContextManager[None]:
 
 
 def is_session_active() -> bool:
-    """Whether session() is open, or the running code is in a session of a context."""
+    """True if session() is open, or the running code is in a session of a context."""
     return _contexts.is_session_active()
 
 

@@ -239,8 +239,8 @@ class Desk:
         for task_id in self._core.taken():
             self._core.finish(task_id, f"telling the core how it ended failed: {type(error).__name__}")
         with contextlib.suppress(Exception):
-            told = (type(error), error, error.__traceback__, threading.current_thread())
-            threading.excepthook(threading.ExceptHookArgs(told))
+            error_info = (type(error), error, error.__traceback__, threading.current_thread())
+            threading.excepthook(threading.ExceptHookArgs(error_info))
 
     def _run_next(self, timeout_s: float) -> Task | None:
         start = self._core.next(timeout_s)

@@ -1,4 +1,4 @@
-"""What happened to tasks, as the event ring has it: typed events with sequence numbers."""
+"""Events of tasks in the event ring: typed events with sequence numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ThrottleEvent(NamedTuple):
 
 
 class ShareEvent(NamedTuple):
-    """What one task got of a device, as fractions: ten times a second while it gets anything, and at its end."""
+    """Shares of a device that a task got, as fractions: ten times a second while it gets anything, and at its end."""
 
     sequence: int
     t_ns: int
@@ -112,19 +112,19 @@ class Events(NamedTuple):
 
 
 def transitions(core: _core.SchedulerCore, since: int, max_events: int) -> TaskEvents:
-    found, following, lost = core.events(since, max_events, ["task"])
-    return TaskEvents([TaskEvent(*fields) for _, *fields in found], following, lost)
+    records, following, lost = core.events(since, max_events, ["task"])
+    return TaskEvents([TaskEvent(*fields) for _, *fields in records], following, lost)
 
 
 def read(core: _core.SchedulerCore, since: int, max_events: int, kinds: Iterable[str]) -> Events:
     """Raises InvalidSpecError for an unknown kind."""
-    wanted = [kinds] if isinstance(kinds, str) else list(kinds)
-    for kind in wanted:
+    kind_list = [kinds] if isinstance(kinds, str) else list(kinds)
+    for kind in kind_list:
         if kind not in EVENT_KINDS:
             raise InvalidSpecError(f"kinds has {kind!r}; there are {', '.join(EVENT_KINDS)}", "kinds")
-    found, following, lost = core.events(since, max_events, wanted)
+    records, following, lost = core.events(since, max_events, kind_list)
     occupancies: dict[tuple[Any, ...], float | None] = {}
-    return Events([_event(occupancies, *fields) for fields in found], following, lost)
+    return Events([_event(occupancies, *fields) for fields in records], following, lost)
 
 
 _PLAIN: dict[str, Callable[..., Event]] = {

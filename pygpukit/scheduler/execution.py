@@ -126,7 +126,7 @@ class ExecutionContext:
 
     @property
     def share(self) -> float:
-        """What it was promised of the device's time, from 0 to 1; changing it is resize()."""
+        """Its promised share of the device's time, from 0 to 1; changing it is resize()."""
         return self._share
 
     def resize(self, *, max_vram: units.MemoryLike = None, share: SupportsFloat | None = None) -> None:
@@ -154,7 +154,7 @@ class ExecutionContext:
             self._entered -= 1
 
     def is_session_active(self) -> bool:
-        """Whether any code is in a session of the context."""
+        """True if any code is in a session of the context."""
         return self._entered > 0
 
     def __enter__(self) -> ExecutionContext:

@@ -1,4 +1,4 @@
-"""What a forked child has of a scheduler or a context: the error that says whose it is."""
+"""A forked child's view of a scheduler or a context: the error that says whose it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task can call, and the name that dashboards show for it."""
+"""The callables of tasks, and the names that dashboards show for them."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class AsyncKernelRequest:
 
 @dataclass(frozen=True)
 class KernelResult:
-    """How a command ended. error: why it did not succeed. exec_time: seconds on the device, 0.0 where it got none."""
+    """The end of a command. error: why it did not succeed. exec_time: seconds on the device, 0.0 where it got none."""
 
     success: bool
     error: str | None

@@ -45,7 +45,7 @@ def adjusted() -> None:
 
 
 def adjustments() -> int:
-    """How often a priority, a share or a partition was changed so far, or a task paused or resumed, in whichever
+    """Number of changes of a priority, a share or a partition so far, or a task paused or resumed, in whichever
     scheduler."""
     return _adjustments
 

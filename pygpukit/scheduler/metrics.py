@@ -137,7 +137,7 @@ class _Page:
             values.setdefault(_labels(labels), []).append(value)
         if values:
             self._lines += [f"# HELP pygpukit_{name} {text}", f"# TYPE pygpukit_{name} {kind}"]
-            self._lines += [f"pygpukit_{name}{labels} {joined(found)}" for labels, found in values.items()]
+            self._lines += [f"pygpukit_{name}{labels} {joined(parts)}" for labels, parts in values.items()]
 
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"

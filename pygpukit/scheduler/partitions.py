@@ -28,7 +28,7 @@ def partition_limits(
     max_streams: SupportsIndex = 16,
     isolation: str = "shared",
 ) -> _core.PartitionLimits:
-    """What a partition keeps for its tasks and what bounds them. Raises InvalidSpecError naming the field.
+    """The reservations and limits of a partition. Raises InvalidSpecError naming the field.
 
     memory, bandwidth: the quota, in bytes ("4GB") and as a fraction of the device; others never get it.
     borrow_*: how far its tasks may go over the quota together, out of what others lend or no one keeps.

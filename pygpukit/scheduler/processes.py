@@ -185,7 +185,7 @@ class Processes:
     def call(
         self, partition: str, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Callable[[], Any]:
-        """What a task of the partition is given to run. Raises InvalidSpecError for what cannot travel."""
+        """The function that a task of the partition runs. Raises InvalidSpecError for what cannot travel."""
         from pygpukit.scheduler.remote import RemoteCall  # with the compiler of kernels: not before it is needed
 
         return RemoteCall(self.worker(partition), fn, args, kwargs)
@@ -193,16 +193,16 @@ class Processes:
     def worker(self, partition: str) -> PartitionWorker:
         """The worker of a partition, not started yet when it is new."""
         with self._lock:
-            found = self._workers.get(partition)
-            if found is None:
+            worker = self._workers.get(partition)
+            if worker is None:
                 manager = self._core.partitions()
 
                 def memory_bytes() -> int:
                     limits = getattr(manager.get(partition), "limits", None)
                     return 0 if limits is None or not limits.memory_quota else limits.memory_quota + limits.borrow[0]
 
-                found = self._workers[partition] = PartitionWorker(partition, memory_bytes)
-        return found
+                worker = self._workers[partition] = PartitionWorker(partition, memory_bytes)
+        return worker
 
     def records(self) -> list[WorkerRecord]:
         with self._lock:

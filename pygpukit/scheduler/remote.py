@@ -125,29 +125,31 @@ class RemoteCall(runner.Elsewhere):
                     "arrays": handover.descriptions,
                     "hosts": hosts,
                 }
-                answer, given = process.exchange({**self._request, **more}, descriptors, stopped=stopped)
+                answer, received = process.exchange({**self._request, **more}, descriptors, stopped=stopped)
             finally:
                 for descriptor in file:
                     os.close(descriptor)
             if "used" not in answer:
-                told = answer["error"]
-                raise WorkerTaskError(f"{name}: {told['kind']}: {told['message']}", told["kind"], told["traceback"])
+                failure = answer["error"]
+                raise WorkerTaskError(
+                    f"{name}: {failure['kind']}: {failure['message']}", failure["kind"], failure["traceback"]
+                )
             worker.saw(answer["pool"])
             try:
-                value = self._value(answer, given) if answer["ok"] else None
+                value = self._value(answer, received) if answer["ok"] else None
             finally:
-                for descriptor in given:
+                for descriptor in received:
                     os.close(descriptor)
             if answer["lost"]:
                 worker.lose(answer["error"]["message"] if "error" in answer else "a fault that the function hid")
-            elif given:
+            elif received:
                 process.exchange(worker.TAKEN, stopped=stopped)
             return answer, value
 
-    def _value(self, answer: dict[str, Any], given: list[int]) -> Any:
+    def _value(self, answer: dict[str, Any], received: list[int]) -> Any:
         """The result, in memory of this process: it outlives the worker and takes nothing of the partition's quota."""
         count = len(answer["segments"])
-        shared = take_over(answer["segments"], given[:count], answer["arrays"])
+        shared = take_over(answer["segments"], received[:count], answer["arrays"])
         copies = []
         for array in shared:
             native.set_device(array.device)
@@ -155,7 +157,7 @@ class RemoteCall(runner.Elsewhere):
             native.copy(copies[-1], array)
         if copies:
             native.current_stream().synchronize()
-        hosts = host.unpack(answer["hosts"], given[count:])
+        hosts = host.unpack(answer["hosts"], received[count:])
         return _Result(copies, hosts, [array for _, array in self._arrays]).decode(answer["result"])
 
 

@@ -9,7 +9,7 @@ from pygpukit.scheduler.events import Event, MemoryEvent, QueueEvent, TaskEvent,
 
 
 class Replay:
-    """What events tell when they are applied in order, from a scheduler's first one on.
+    """State by applying events in order, from a scheduler's first one on.
 
     phases: phase by task number. lines: task numbers in order of service, by partition. host_bytes: bytes in host
     memory by tenant. throttled_ns: nanoseconds that limits held tasks back, by task number.

@@ -112,7 +112,7 @@ def report(
 
 
 class _Place(NamedTuple):
-    """What work of a thread counts for, and where streams that it makes run."""
+    """The account of a thread's work, and the place where streams that it makes run."""
 
     context: int = 0
     account: int = 0
@@ -133,7 +133,7 @@ def here() -> tuple[native.Stream, _Place, int]:
 
 
 def in_task() -> bool:
-    """Whether the thread is in a task that runs on it."""
+    """True if the thread is in a task that runs on it."""
     return _thread.place.context != 0
 
 
@@ -170,5 +170,5 @@ def reason_of(error: BaseException) -> str:
 
 
 def _is_aftermath(error: DriverError) -> bool:
-    """Whether it tells of an earlier fault: a lost context answers every call with the number of the first."""
+    """True if it tells of an earlier fault: a lost context answers every call with the number of the first."""
     return isinstance(error, ContextLostError) and error is not faults.lost()

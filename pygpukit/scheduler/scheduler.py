@@ -224,14 +224,14 @@ class Scheduler(SchedulerViews):
         """
         label = partition_id if name is None else units.parse_text(name, "name")
         identity = units.parse_text(partition_id, "partition_id")
-        made = partition_limits(**limits)
+        limits_of_partition = partition_limits(**limits)
         ensure()
         if processes.AVAILABLE:
             self.core.offer_processes()
-            self._has_processes |= made.isolation == "process"
+            self._has_processes |= limits_of_partition.isolation == "process"
         with fields_as_asked():
-            self.partitions.create_partition(identity, label, made)
-        if made.isolation == "sm":
+            self.partitions.create_partition(identity, label, limits_of_partition)
+        if limits_of_partition.isolation == "sm":
             sharing.divide()
         self._desk.processes.end(identity)  # of an earlier partition of this id
         self._adjusted()
@@ -243,9 +243,9 @@ class Scheduler(SchedulerViews):
         level of isolation stays.
         """
         identity = units.parse_text(partition_id, "partition_id")
-        found = self.partitions.get(identity)
-        if found is not None:
-            limits.setdefault("isolation", found.limits.isolation)
+        partition = self.partitions.get(identity)
+        if partition is not None:
+            limits.setdefault("isolation", partition.limits.isolation)
         with fields_as_asked():
             self.partitions.resize_partition(identity, partition_limits(**limits))
         self._adjusted()
@@ -285,7 +285,7 @@ class Scheduler(SchedulerViews):
 
     @property
     def started(self) -> bool:
-        """Whether its dispatcher threads are there."""
+        """True if its dispatcher threads are there."""
         return self._desk.running
 
     def stop(self, wait: bool = True) -> None:
@@ -319,8 +319,8 @@ class Scheduler(SchedulerViews):
         self.closed = True
         self._desk.shut(patience_s)
         for name in self.partitions.partition_ids():  # others may have the multiprocessors now
-            found = self.partitions.get(name)
-            if found is not None and found.sms:
+            partition = self.partitions.get(name)
+            if partition is not None and partition.sms:
                 with contextlib.suppress(InvalidSpecError):  # a task that does not end keeps them
                     self.partitions.delete_partition(name)
 
@@ -343,11 +343,11 @@ class Scheduler(SchedulerViews):
 
         Results live as long as the object that submit() returned: when that is gone, result() of this one says so.
         """
-        wanted = units.parse_id(task_id)
-        known = self.core.get(wanted) is not None
-        task = self._desk.find(wanted)
+        number = units.parse_id(task_id)
+        known = self.core.get(number) is not None
+        task = self._desk.find(number)
         if task is None and known:
-            record = self.core.get(wanted)  # its last one: it may have ended between the two looks
+            record = self.core.get(number)  # its last one: it may have ended between the two looks
             if record is not None:
                 task = Task(self, record.id, record.name, None)
                 task._settle_without_value(record)

@@ -24,7 +24,7 @@ from pygpukit.worker.travel_code import CodeReceiver
 _NO_LIMIT = 2**64 - 1
 _MAX_PRINTED_CHARS = 1 << 20
 
-_given = contextlib.ExitStack()  # what the parent copies of the last result: it stays until it has, or asks again
+_lent = contextlib.ExitStack()  # what the parent copies of the last result: it stays until it has, or asks again
 _scheduler: Scheduler | None = None
 _limit = _NO_LIMIT
 
@@ -34,15 +34,15 @@ def run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any]
     printed = io.StringIO()
     by_device: list[str] = []
     with captured(by_device), contextlib.redirect_stdout(printed):
-        answer, given = _run(request, descriptors)
+        answer, lent = _run(request, descriptors)
     answer["printed"] = (printed.getvalue() + "".join(by_device))[:_MAX_PRINTED_CHARS]
     stats = _core.pool_stats(native.current_device())
     answer["pool"] = {"used": stats.used, "peak": stats.peak_used}
-    return answer, given
+    return answer, lent
 
 
 def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
-    _given.close()
+    _lent.close()
     count = len(request["segments"])
     error: BaseException | None = None
     used = dict.fromkeys(USED, 0)
@@ -57,8 +57,8 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
         error = task._error
         if error is None:
             native.synchronize()  # it may have used other streams; the parent reads as soon as it has the answer
-            answer, given = _answer(task._value, arguments, request["name"])
-            return {**answer, "used": used, "lost": faults.lost() is not None}, given
+            answer, lent = _answer(task._value, arguments, request["name"])
+            return {**answer, "used": used, "lost": faults.lost() is not None}, lent
     except BaseException as raised:  # the answer says so, whatever it is
         error = raised
     lost = faults.lost() is not None or _is_fault(error)
@@ -69,7 +69,7 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
 
 def taken(_request: dict[str, Any], _descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
     """The parent has copied the last result, or wants to know that this module is there."""
-    _given.close()
+    _lent.close()
     return {"ok": True}, []
 
 
@@ -93,10 +93,10 @@ def _scheduled(call: tuple[Any, Any, Any], request: dict[str, Any]) -> Task:
 def _limit_pool(memory: int) -> None:
     """Hold what is allocated here to the partition's quota; 0 = it has none."""
     global _limit
-    wanted = memory or _NO_LIMIT
-    if wanted != _limit:
-        _core.pool_set_limit(native.current_device(), wanted)
-        _limit = wanted
+    limit = memory or _NO_LIMIT
+    if limit != _limit:
+        _core.pool_set_limit(native.current_device(), limit)
+        _limit = limit
 
 
 def _answer(value: Any, arguments: list[Any], name: str) -> tuple[dict[str, Any], list[int]]:
@@ -104,10 +104,10 @@ def _answer(value: Any, arguments: list[Any], name: str) -> tuple[dict[str, Any]
     sender = _ResultSender(arguments)
     tree = sender.encode(f"the result of {name}", value)
     handover = Handover([(what, _own(array)) for what, array in sender.arrays])
-    _given.callback(handover.close)
+    _lent.callback(handover.close)
     descriptions, file = host.pack(sender.hosts)
     for descriptor in file:
-        _given.callback(os.close, descriptor)
+        _lent.callback(os.close, descriptor)
     answer = {"segments": handover.segments, "arrays": handover.descriptions, "hosts": descriptions}
     return {"ok": True, "result": tree, **answer}, [*handover.descriptors, *file]
 
@@ -132,5 +132,5 @@ def _own(array: Any) -> Any:
 
 
 def _is_fault(error: BaseException) -> bool:
-    """Whether the device's context is gone with it; what checked mode finds leaves the simulated device as it was."""
+    """True if the device's context is gone with it; what checked mode finds leaves the simulated device as it was."""
     return isinstance(error, DriverError) and not isinstance(error, KernelCheckError) and error.code in faults.FATAL

@@ -1,4 +1,4 @@
-"""What tasks get of a device, as the gate measured it: shares over moving windows, device time, time held back."""
+"""Shares of a device that tasks get, by the gate: shares over moving windows, device time, time held back."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def shares(core: _core.SchedulerCore, number: int) -> dict[str, float]:
 
     Only whole periods of 10 ms that are fully measured count. Zeros for a task that has ended or launched nothing.
     """
-    found = [device["tenants"][number] for device in core.devices() if number in device["tenants"]]
-    return {window: sum(t["shares_ppm"][i] for t in found) / _PPM for i, window in enumerate(WINDOWS)}
+    tenants = [device["tenants"][number] for device in core.devices() if number in device["tenants"]]
+    return {window: sum(t["shares_ppm"][i] for t in tenants) / _PPM for i, window in enumerate(WINDOWS)}
 
 
 def devices(core: _core.SchedulerCore) -> list[dict[str, Any]]:
@@ -26,10 +26,10 @@ def devices(core: _core.SchedulerCore) -> list[dict[str, Any]]:
     """
     measured = core.devices()
     records = {record.number: record for record in core.tasks()}  # after measuring: device times are up to date
-    found: dict[int, dict[str, Any]] = {}
+    by_device: dict[int, dict[str, Any]] = {}
     for device in measured:  # one for each set of multiprocessors of a device
         clock = {name: device[name] for name in ("device", "now_ns", "in_flight_ns")}
-        whole = found.setdefault(device["device"], {**clock, "tasks": {}, "throttles": []})
+        whole = by_device.setdefault(device["device"], {**clock, "tasks": {}, "throttles": []})
         whole["in_flight_ns"] = max(whole["in_flight_ns"], device["in_flight_ns"])
         tasks = whole["tasks"]
         for number, tenant in device["tenants"].items():
@@ -55,4 +55,4 @@ def devices(core: _core.SchedulerCore) -> list[dict[str, Any]]:
             for number, begin, end in device["throttles"]
             if number in records
         ]
-    return [found[device] for device in sorted(found)]
+    return [by_device[device] for device in sorted(by_device)]

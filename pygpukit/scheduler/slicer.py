@@ -51,9 +51,9 @@ def _make(function: int) -> None:
         native.set_slices(function, 0)
         return
     with _lock:
-        made = _sliced.get(recipe.name)
-    if made is not None and made[0] is recipe:  # gates forget variants when a module goes
-        native.set_slices(function, made[1])
+        sliced_kernel = _sliced.get(recipe.name)
+    if sliced_kernel is not None and sliced_kernel[0] is recipe:  # gates forget variants when a module goes
+        native.set_slices(function, sliced_kernel[1])
         return
     variant, kept, why = 0, None, ""
     try:

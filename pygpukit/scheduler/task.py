@@ -46,7 +46,7 @@ USED = (
 
 
 class Condition(NamedTuple):
-    """What is true of a task beside its phase.
+    """A condition of a task beside its phase.
 
     type: QuotaReserved, MemoryResident, Throttled, Evicted, Preempted, Requeued or DeadlineAtRisk. status: "True",
     "False" or "Unknown". reason: one word. message: numbers, or "". last_change_ns: on the event ring's clock, when the
@@ -140,7 +140,7 @@ class Task:
 
     @property
     def conditions(self) -> list[Condition]:
-        """What is true of it beside its phase: one of each type; none for a task that ended so long ago that it is
+        """Its conditions beside its phase: one of each type; none for a task that ended so long ago that it is
         forgotten."""
         return [Condition(*fields) for fields in self._scheduler.core.conditions(self.id) or ()]
 
@@ -184,13 +184,13 @@ class Task:
 
     @property
     def execution_count(self) -> int:
-        """How often it was started: 0 or 1, or more after requeues."""
+        """Number of its starts: 0 or 1, or more after requeues."""
         record = self.record
         return 1 + int(record.detail.get("requeues", 0)) if record.started_ns else 0
 
     @property
     def pacing_delay_count(self) -> int:
-        """How many of its launches were held back to keep to its share."""
+        """Number of its launches that were held back to keep to its share."""
         return self.record.paced
 
     def touch(self) -> None:
@@ -215,7 +215,7 @@ class Task:
         return self._scheduler.resume(self)
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the function returned; its work on the device is complete. Starts the dispatchers if need be.
+        """The function's result; its work on the device is complete. Starts the dispatchers if need be.
 
         timeout: seconds. Raises TimeoutError after it; the function's own exception if it raised; TaskRejectedError
         (reason, detail) for a rejected task; TaskCancelledError for one that was cancelled or passed its deadline;
@@ -316,7 +316,7 @@ class Task:
         return f"Task(id={self.id!r}, name={self.name!r}, phase={record.phase!r}{reason})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows: its repr, and what it had of what it was promised."""
+        """The text in a notebook: its repr, and its share beside the promise."""
         printer.text(repr(self))
         record = self.record
         if record.started_ns and record.share_ppm:
@@ -344,8 +344,10 @@ class Task:
                     return False
 
     def _start(self) -> None:
-        told = self._ended is not None and (self._waited is None or self._waited.done())  # else Ctrl-C came in between
-        if not told and not self._scheduler.closed:
+        finished = self._ended is not None and (
+            self._waited is None or self._waited.done()
+        )  # else Ctrl-C came in between
+        if not finished and not self._scheduler.closed:
             self._scheduler.start()
 
     def _settle(self, record: TaskRecord) -> None:

@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from pygpukit.scheduler.execution import ExecutionContext, current_context
 
-_MOST_S = 0.02  # nobody is waited for longer than that
-_LEAST_PPM = 1000  # as the gate weighs who was promised nothing
+_MAX_S = 0.02  # nobody is waited for longer than that
+_MIN_PPM = 1000  # as the gate weighs who was promised nothing
 
 
 class _Place:
@@ -61,7 +61,7 @@ class Line:
                 self._charge(context, place)
                 self._taken = False
                 now = time.monotonic()
-                place.until_s = now + min(now - began, _MOST_S)
+                place.until_s = now + min(now - began, _MAX_S)
                 self._changed.notify_all()
 
     def _come(self, context: ExecutionContext) -> _Place:
@@ -92,14 +92,14 @@ class Line:
                 self._changed.wait(first.until_s - now)
 
     def _charge(self, context: ExecutionContext, place: _Place) -> None:
-        """What the context had since it was looked at last, measured by the gate."""
+        """Device time of the context since the last look, measured by the gate."""
         ns = context.core.work()[2]
         place.clock += (ns - place.seen_ns) / _weight(context)
         place.seen_ns = ns
 
 
 def _weight(context: ExecutionContext) -> float:
-    return max(context.core.share_ppm, _LEAST_PPM) / 1e6
+    return max(context.core.share_ppm, _MIN_PPM) / 1e6
 
 
 _FREE = nullcontext()

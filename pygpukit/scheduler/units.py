@@ -69,10 +69,10 @@ def parse_share(bandwidth: SupportsFloat | None, field: str = "bandwidth") -> in
     """Parts per million of a compute share given as a fraction from 0 to 1; None is 0. Raises InvalidSpecError."""
     if bandwidth is None:
         return 0
-    wanted = "a fraction of the device from 0 to 1, such as 0.2"
-    fraction = _number(bandwidth, field, wanted)
+    expected = "a fraction of the device from 0 to 1, such as 0.2"
+    fraction = _number(bandwidth, field, expected)
     if not 0 <= fraction <= 1:
-        raise InvalidSpecError(f"{field}={bandwidth!r} is out of range; give {wanted}", field)
+        raise InvalidSpecError(f"{field}={bandwidth!r} is out of range; give {expected}", field)
     share_ppm = round(fraction * _WHOLE_PPM)
     if fraction > 0 and share_ppm == 0:
         raise InvalidSpecError(f"{field}={bandwidth!r} is less than the smallest share, 0.000001", field)
@@ -88,13 +88,13 @@ def parse_policy(policy: PolicyLike) -> str | None:
         return None
     if isinstance(policy, str):
         name = re.sub("[-_ ]", "", policy).upper()
-        found = next((member for member in TaskPolicy if member.name.replace("_", "") == name), None)
+        member_by_name = next((member for member in TaskPolicy if member.name.replace("_", "") == name), None)
     else:
-        found = policy if isinstance(policy, TaskPolicy) else None
-    if found is None:
+        member_by_name = policy if isinstance(policy, TaskPolicy) else None
+    if member_by_name is None:
         known = '"guaranteed", "burstable" or "best_effort"'
         raise InvalidSpecError(f"policy={policy!r} is unknown; use {known}", "policy")
-    return found.value
+    return member_by_name.value
 
 
 def parse_name(name: str, field: str, known: Sequence[str]) -> str:
@@ -154,10 +154,10 @@ def parse_ids(tasks: object) -> list[str]:
 
 def parse_id(task: object, field: str = "task") -> str:
     """The id of a task given as itself or by its id. Raises InvalidSpecError."""
-    found = task if isinstance(task, str) else getattr(task, "id", None)
-    if not isinstance(found, str):
+    identity = task if isinstance(task, str) else getattr(task, "id", None)
+    if not isinstance(identity, str):
         raise InvalidSpecError(f"{field}: {task!r} is neither a task nor the id of one", field)
-    return found
+    return identity
 
 
 def parse_text(text: object, field: str) -> str:
@@ -183,13 +183,13 @@ def parse_count(number: SupportsIndex, field: str) -> int:
     return value
 
 
-def _number(value: SupportsFloat, field: str, wanted: str) -> float:
+def _number(value: SupportsFloat, field: str, expected: str) -> float:
     if isinstance(value, (bool, str)):
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field)
+        raise InvalidSpecError(f"{field}={value!r}; give {expected}", field)
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field) from None
+        raise InvalidSpecError(f"{field}={value!r}; give {expected}", field) from None
     if not math.isfinite(number):
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field)
+        raise InvalidSpecError(f"{field}={value!r}; give {expected}", field)
     return number

@@ -57,7 +57,7 @@ class SchedulerViews:
         return self.core.partitions()
 
     def worker_processes(self) -> list[WorkerRecord]:
-        """How the worker processes of partitions of isolation "process" stand, as far as tasks have needed them."""
+        """State of the worker processes of partitions of isolation "process", as far as tasks have needed them."""
         return self._desk.processes.records()
 
     def snapshot(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class SchedulerViews:
         return metrics.prometheus(self.core.stats(), partitions, tenants, depths, traffic, counters)
 
     def _partition_figures(self) -> dict[str, dict[str, float]]:
-        found = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}
+        partitions = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}
         return {
             name: {
                 "memory_used_bytes": partition.usage.memory_used,
@@ -134,7 +134,7 @@ class SchedulerViews:
                 "sm_switching": partition.sm_switching,
                 "sm_switch_ns": partition.sm_switch_ns,
             }
-            for name, partition in found.items()
+            for name, partition in partitions.items()
             if partition is not None
         }
 

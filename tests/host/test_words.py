@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("llm", "models", "nn", "asr", "tts", "pipeline", "telemetry", "ops/matmul")  # those that are renamed
+PACKAGES = (
+    "llm",
+    "models",
+    "nn",
+    "asr",
+    "tts",
+    "pipeline",
+    "telemetry",
+    "scheduler",
+    "ops/matmul",
+)  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {
     "found": "the noun of what it is",
