@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+from alone import alone
 from numpy.typing import NDArray
 from texture_kernels import TYPES, fetch, spelled
 
@@ -264,6 +265,10 @@ def test_the_pool_counts_and_shows_them() -> None:
 
 
 def test_a_limit_holds_for_them() -> None:
+    alone(__file__, "limited")
+
+
+def limited() -> None:
     array, quota = gp.zeros((1024, 1024)), stats()["quota"]
     gp.memory.trim()
     set_limit(stats()["used"] + (6 << 20))

@@ -54,7 +54,7 @@ def test_a_mutant_differs_from_the_source_in_its_place_only() -> None:
 def test_every_kernel_of_the_suite_has_mutants_each_once() -> None:
     for path in KERNELS.iterdir():
         keys = [one.key for one in mutants(path.name, path.read_text())]
-        assert len(keys) == len(set(keys)) > 5, path.name
+        assert len(keys) == len(set(keys)) >= 5, path.name
 
 
 def test_code_that_is_left_out_has_no_mutants() -> None:

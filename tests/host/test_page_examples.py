@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alone import alone
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^ *```python\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
@@ -160,20 +161,26 @@ def test_every_page_with_examples_is_tested_once() -> None:
 
 @pytest.mark.timeout(900)  # models on the simulated device
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_the_examples_of_a_page_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page, names = PAGES[name], {"__name__": "example", "monkeypatch": monkeypatch}
-    for model in page.models:
+def test_the_examples_of_a_page_run(name: str, tmp_path: Path) -> None:
+    """A page in a process of its own, as a reader has it: the models of its widgets go with it."""
+    for model in PAGES[name].models:
         from pygpukit.models import get
 
         get(model)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-    for number, example in enumerate(examples(name)):
-        run(page.before.get(number, ""), f"{name}, before example {number}", names)
-        run(example, f"{name}, example {number}", names)
-    assert page.check
-    run(page.check, f"{name}, what must hold", names)
+    alone(__file__, "run_page", name, folder=tmp_path)
+
+
+def run_page(name: str) -> None:
+    folder = str(Path.cwd())
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        page, names = PAGES[name], {"__name__": "example", "monkeypatch": monkeypatch}
+        monkeypatch.syspath_prepend(folder)
+        monkeypatch.setenv("PYTHONPATH", folder, prepend=":")
+        for number, example in enumerate(examples(name)):
+            run(page.before.get(number, ""), f"{name}, before example {number}", names)
+            run(example, f"{name}, example {number}", names)
+        assert page.check
+        run(page.check, f"{name}, what must hold", names)
 
 
 def run(source: str, where: str, names: dict[str, Any]) -> None:
