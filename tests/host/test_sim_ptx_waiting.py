@@ -8,12 +8,12 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.errors import GPUError, KernelCheckError
 from pygpukit.jit.compile.compiler import compile_source
-from pygpukit.jit.toolchain import nvrtc_candidates
+from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
 
 def launched(source: str, grid: int, block: int, *arguments: object, check: bool, valid: bool = True) -> None:
     """Runs it; NVRTC, where it is installed, must take it, too."""
-    if valid and nvrtc_candidates():
+    if valid and get_nvrtc_version() is not None:
         compile_source(source, arch="sm_90a")
     gp.jit(source, func="k", check=check)[grid, block](*arguments)
     gp.synchronize()
