@@ -29,6 +29,7 @@ class Machine:
         patch.setattr(nvrtc, "missing", lambda: "")
         patch.setattr(tile, "missing", lambda: "")
         patch.setattr(builder, "_is_bundled", lambda spec: False)
+        patch.setattr(builder.bundle, "find", lambda arch, spec: None)
         patch.setattr(lost, "_told", set())
         self.patch = patch
 

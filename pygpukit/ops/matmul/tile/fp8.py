@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import float32
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit.kernels import KernelSpec, launch, lost
 from pygpukit.ops import copying, raw
 from pygpukit.ops.indexing.padding import repeat
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length, readable
@@ -55,7 +55,7 @@ def unscalable(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
 
 def refusal(p: Problem) -> str:
     """Why the tile kernels do not make a product, "" where they do."""
-    return half.missing() if p.family == "fp8" else "they multiply two operands of fp8"
+    return half.missing() or lost.why(SCALED) if p.family == "fp8" else "they multiply two operands of fp8"
 
 
 def tiling(p: Problem) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.dtypes import float32
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit.kernels import KernelSpec, launch, lost
 from pygpukit.ops import copying
 from pygpukit.ops.matmul.layout.operand import readable
 from pygpukit.ops.matmul.tile import half
@@ -51,7 +51,9 @@ def unscalable(a: GPUArray, b: GPUArray, left: Scale, right: Scale) -> str:
 
 def refusal(p: Problem) -> str:
     """Why the tile kernels do not make a product, "" where they do."""
-    return half.missing() if p.family == "decoded" else "they multiply half precision with fp8 weights"
+    if p.family != "decoded":
+        return "they multiply half precision with fp8 weights"
+    return half.missing() or lost.why(DECODED)
 
 
 def tiling(p: Problem) -> None:

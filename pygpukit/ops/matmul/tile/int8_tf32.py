@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.core import device
-from pygpukit.kernels import KernelSpec, launch
+from pygpukit.kernels import KernelSpec, launch, lost
 from pygpukit.ops import raw
 from pygpukit.ops.matmul import times
 from pygpukit.ops.matmul.epilogue.epilogue import in_another_launch
@@ -36,7 +36,9 @@ finishes = in_another_launch
 
 def refusal(p: Problem) -> str:
     """Why the tile kernels do not make a product, "" where they do."""
-    return half.missing() if p.family in _ELEMENTS else "they multiply int8, and float32 rounded to tf32"
+    if p.family not in _ELEMENTS:
+        return "they multiply int8, and float32 rounded to tf32"
+    return half.missing() or lost.why(NARROW)
 
 
 def tiling(p: Problem) -> Tile:
