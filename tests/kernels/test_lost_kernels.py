@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 import pygpukit as gp
@@ -125,6 +126,17 @@ def test_a_kernel_that_fails_is_replaced_by_the_next_one_and_told_once(machine: 
         gp.matmul(x, x)
         assert gp.matmul_plan(x, x).backend == "plain"
     assert sources(asked) <= {"strided.cu", "gemv.cu"}
+
+
+def test_each_source_of_tiles_is_lost_by_itself(machine: Machine) -> None:
+    """Half precision keeps its tiles; the others are computed by what is left, and asked for once."""
+    machine.broken = ["tile/int8_tf32", "tile/fp8", "tile/grouped", "sm90/"]
+    with planning("sm_90a", compiles=True):
+        assert "tile" not in products()[1:]
+        counts = gp.from_numpy(np.full(4, 64, "int32"))
+        gp.grouped_matmul(half(), gp.zeros((4, 256, 256), "float16"), counts)
+    tried = [source for source in machine.tried if any(word in source for word in machine.broken)]
+    assert len(tried) == len(set(tried)) >= 4
 
 
 def test_kernels_that_are_asked_for_by_name_and_lost_are_refused(machine: Machine) -> None:

@@ -9,6 +9,7 @@ from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import int32, int64
 from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.kernels import lost
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise import clamp
 from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
@@ -65,7 +66,8 @@ def _product_of(x: GPUArray, w: GPUArray) -> Callable[[GPUArray, GPUArray, GPUAr
     tensor = tile_grouped.has_bits_of_tiles(x, w)
     if tensor and sm90_grouped.takes(x, w):
         return sm90_grouped.product
-    return tile_grouped.product if tensor and not half.missing() else cuda_grouped.product
+    missing = half.missing() or lost.why(tile_grouped.GROUPED)
+    return tile_grouped.product if tensor and not missing else cuda_grouped.product
 
 
 def _on_host(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
