@@ -67,6 +67,22 @@ PK_SIM_INLINE bool pk_sim_next_row() {
 // Points the namespace-scope `extern __shared__` names at this core's dynamic shared memory; written by simulator.py.
 static void pk_sim_bind_dynamic();
 
+// A kernel's parameters side by side, as a launch has them. Those whose address is theirs (__grid_constant__) are
+// references to these; others are copies, and nothing is put side by side for them alone.
+template <class... A>
+struct pk_sim_parameters {
+  static constexpr bool held = (__is_same(A, pk_sim_bare<A>) && ...);
+  static constexpr unsigned at(int index) {
+    const unsigned bytes[] = {(unsigned)sizeof(A)..., 0}, align[] = {(unsigned)alignof(A)..., 1};
+    unsigned offset = 0;
+    for (int i = 0;; ++i) {
+      offset = (offset + align[i] - 1) / align[i] * align[i];
+      if (i == index) return offset;
+      offset += bytes[i];
+    }
+  }
+};
+
 template <auto Kernel>
 struct pk_sim_entry;
 template <class... A, void (*Kernel)(A...)>
@@ -74,7 +90,13 @@ struct pk_sim_entry<Kernel> {
   PK_SIM_UNCHECKED PK_SIM_INLINE void loop(A... arguments) { PK_SIM_FOR_EACH_THREAD_OF_ROW(Kernel(arguments...)) }
   template <int... I>
   PK_SIM_UNCHECKED PK_SIM_INLINE void unpack(void *const *arguments, pk_sim_indices<I...>) {
-    loop(*(A *)arguments[I]...);
+    if constexpr (pk_sim_parameters<A...>::held) {
+      loop(*(A *)arguments[I]...);
+    } else {
+      alignas(64) char all[pk_sim_parameters<A...>::at(sizeof...(A))];
+      (__builtin_memcpy(all + pk_sim_parameters<A...>::at(I), arguments[I], sizeof(A)), ...);
+      loop(*(pk_sim_bare<A> *)(all + pk_sim_parameters<A...>::at(I))...);
+    }
   }
   PK_SIM_NOINLINE void row(void *const *arguments) { unpack(arguments, pk_sim_make_indices<(int)sizeof...(A)>{}); }
   PK_SIM_UNCHECKED static void pk_sim_resume(void *const *arguments) {

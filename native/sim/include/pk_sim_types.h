@@ -79,6 +79,17 @@ PK_SIM_ELEMENT(char32_t, "uint32")
 #undef PK_SIM_ELEMENTS
 
 template <class T>
+struct pk_sim_referred {
+  typedef T type;
+};
+template <class T>
+struct pk_sim_referred<T &> {
+  typedef T type;
+};
+template <class T>
+using pk_sim_bare = typename pk_sim_referred<T>::type;
+
+template <class T>
 struct pk_sim_type_name {
   static constexpr pk_sim_text value =
       pk_sim_joined("", pk_sim_element<typename pk_sim_underlying<typename pk_sim_plain<T>::type>::type>::name);
@@ -89,4 +100,4 @@ struct pk_sim_type_name<T *> {
       pk_sim_joined("*", pk_sim_element<typename pk_sim_underlying<typename pk_sim_plain<T>::type>::type>::name);
 };
 template <class T>
-struct pk_sim_type_name<T &> : pk_sim_type_name<T *> {};
+struct pk_sim_type_name<T &> : pk_sim_type_name<typename pk_sim_plain<T>::type> {};

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pygpukit.jit.compile.sim_parameters import grid_constants
 from pygpukit.jit.compile.sim_specifiers import ordered
 from pygpukit.jit.compile.sim_textures import references
 from pygpukit.jit.source.lexer import lex
@@ -144,6 +145,7 @@ def prepare(
     macros = {**MACROS, **(defines or {})}
     kernels = scan(source, macros)
     plain = ordered(source, blank(source))
+    plain = grid_constants(plain, blank(plain))
     if any(kernel.extern_c for kernel in kernels):
         plain = _without_c_linkage(plain, name)
     text, binds = _rewrite_dynamic_shared(plain, name)
