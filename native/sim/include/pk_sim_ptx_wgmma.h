@@ -190,12 +190,13 @@ PK_SIM_NOINLINE void pk_ptx_tile_known(unsigned long long tile, const char *file
     pk_sim_fail(PK_SIM_FAIL_MATRIX, "wgmma: a descriptor with a base offset: tiles begin where their swizzle does;", "",
                 file, line);
 }
-// sums: the thread's, neighbours in memory where `together`. left: a in registers, or null for the tile that a tells.
+// sums: the thread's, null where they are not neighbours in memory. left: a in registers, or null for the tile that a
+// tells.
 template <class D, class A, class B>
-PK_SIM_NOINLINE void pk_ptx_wgmma(int columns, void *sums, bool together, const unsigned *left, unsigned long long a,
+PK_SIM_NOINLINE void pk_ptx_wgmma(int columns, void *sums, const unsigned *left, unsigned long long a,
                                   unsigned long long b, bool add, bool a_negative, bool b_negative, bool a_turned,
                                   bool b_turned, bool saturates, const char *file, int line) {
-  if (!together)
+  if (!sums)
     pk_sim_fail(PK_SIM_FAIL_MATRIX, "wgmma: the sums of a product are not the elements of one array in their order;",
                 "", file, line);
   if (!left) pk_ptx_tile_known(a, file, line);
@@ -231,9 +232,14 @@ PK_SIM_NOINLINE void pk_ptx_wait_products(unsigned latest, PK_SIM_HERE) {
   pk_ptx_wait_frame frame = {&pk_ptx_wait::work, latest};
   pk_sim_matrix_call(frame, pk_sim_file, pk_sim_line);
 }
-// Whether a thread's sums are neighbours.
+// The first of a thread's sums; null where they are not neighbours.
 template <class T, class... More>
-PK_SIM_INLINE bool pk_ptx_neighbours(const T &first, const More &...more) {
+PK_SIM_INLINE void *pk_ptx_neighbours(T &first, More &...more) {
   const char *at = (const char *)&first;
-  return ((at += sizeof(T), at == (const char *)&more) && ...);
+  return ((at += sizeof(T), at == (const char *)&more) && ...) ? (void *)&first : nullptr;
+}
+// The same for what is written as the elements of one array in their order, by the first and the last.
+template <class T>
+PK_SIM_INLINE void *pk_ptx_elements(T &first, T &last, int count) {
+  return (const char *)&last - (const char *)&first == (count - 1) * (long)sizeof(T) ? (void *)&first : nullptr;
 }

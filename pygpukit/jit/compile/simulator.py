@@ -137,6 +137,10 @@ def compile(
         text.write_text(prepared.text, encoding="utf-8")
         macros_file = Path(folder) / "macros.h"
         switches = (*prepared.switches, *sim_textures.switches(source, [*options, *defines]))
+        ours = Path(folder) / "own"
+        for header, content_of in translated.own.items():
+            (ours / header).parent.mkdir(parents=True, exist_ok=True)
+            (ours / header).write_text(content_of, encoding="utf-8")
         macros_file.write_text(_macro_lines(options, defines, switches, translated.headers), encoding="utf-8")
         listed = Path(folder) / "kernel.d"
         listing = ["-MD", "-MF", str(listed), *_listing_flags(command)] if read is not None else []
@@ -148,8 +152,8 @@ def compile(
         flags = [*command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit), *language]
         first = sim_headers.prelude(flags, compiler_identity()) if _is_gcc(command) else headers / sim_headers.PRELUDE
         inputs = [
-            *flags, "-x", "c++", "-include", str(first), "-include", str(macros_file), *own,
-            "-iquote", str(Path.cwd()), "-I", str(headers), str(text),
+            *flags, "-x", "c++", "-include", str(first), "-include", str(macros_file),
+            "-iquote", str(ours), *own, "-iquote", str(Path.cwd()), "-I", str(headers), str(text),
         ]  # fmt: skip
         aim = until or ["-S" if check == "count" else "-c", "-o", str(halfway)]
         status, _, log, exceeded = _run([*inputs, "-shared", *listing, *aim])
@@ -175,7 +179,9 @@ def compile(
         if read is not None:
             files = _dependencies(listed.read_text())
             read += [
-                file for file in files if Path(file) not in (text, macros_file) and not sim_headers.is_precompiled(file)
+                file
+                for file in files
+                if Path(folder) not in Path(file).parents and not sim_headers.is_precompiled(file)
             ]
         return SimImage(content, "", prepared.names)
 

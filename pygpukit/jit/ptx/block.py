@@ -31,7 +31,9 @@ class Block:
     headers: set[str] = field(default_factory=set)
     _scopes: list[dict[str, Variable]] = field(default_factory=list)
     _labels: list[dict[str, str]] = field(default_factory=list)
-    _kept: set[int] = field(default_factory=set)
+    _outputs: dict[int, int] = field(default_factory=dict)  # the line that takes each in
+    _kept: set[int] = field(default_factory=set)  # whose variables the statement's end leaves alone
+    _named: set[int] = field(default_factory=set)  # which an instruction reads or writes
     _made: int = 0
 
     def begin(self) -> None:
@@ -41,9 +43,11 @@ class Block:
             if operand.letter == "n":
                 self.lines.append(f"constexpr auto {name} = pk_ptx_constant({operand.expression});")
             elif operand.output:
-                self.lines.append(f"auto &pk_ptx_to_{index} = ({operand.expression});")
+                self._outputs[index] = len(self.lines)
                 first = f" = pk_ptx_in<{self._kind(operand)}>(pk_ptx_to_{index})" if operand.read else ""
-                self.lines.append(f"{self._kind(operand)} {name}{first};")
+                self.lines.append(
+                    f"auto &pk_ptx_to_{index} = ({operand.expression}); {self._kind(operand)} {name}{first};"
+                )
             elif operand.letter != "C":
                 self.lines.append(
                     f"{self._kind(operand)} {name} = pk_ptx_in<{self._kind(operand)}>({operand.expression});"
@@ -51,18 +55,20 @@ class Block:
 
     def end(self) -> None:
         """Hands the results out."""
-        for index, operand in enumerate(self.operands):
-            if operand.output and index not in self._kept:
-                to = f"pk_ptx_to_{index}"
+        for index, line in self._outputs.items():
+            to = f"pk_ptx_to_{index}"
+            if index not in self._kept:
                 self.lines.append(f"{to} = pk_ptx_out<pk_ptx_plain<decltype({to})>>({_operand_name(index)});")
+            elif index not in self._named:
+                self.lines[line] = ""
 
     def place(self, term: Term) -> str:
         """The variable of the source that is an operand which is read and written: what changes it does so later, and
-        the statement's end leaves it alone."""
+        the statement's end leaves it alone. To be written once: it is the operand's own text."""
         if not isinstance(term, Given) or not (self.operands[term.index].output and self.operands[term.index].read):
             raise PtxFault("expected an operand of the asm statement that is read and written (+)", term.at)
         self._kept.add(term.index)
-        return f"pk_ptx_to_{term.index}"
+        return f"({self.operands[term.index].expression.strip()})"
 
     @staticmethod
     def _kind(operand: Operand) -> str:
@@ -99,6 +105,7 @@ class Block:
         """What a name or an operand stands for."""
         if isinstance(term, Given):
             operand = self.operands[term.index]
+            self._named.add(term.index)
             kind = None if operand.letter == "n" else TYPES[LETTERS[operand.letter]]
             return Variable(_operand_name(term.index), kind, operand.output)
         if isinstance(term, Name):

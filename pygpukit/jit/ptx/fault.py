@@ -9,3 +9,10 @@ class PtxFault(Exception):
     def __init__(self, text: str, offset: int) -> None:
         super().__init__(text)
         self.text, self.offset = text, offset
+
+
+class MacroFound(PtxFault):
+    """A statement whose strings or operands are made by macros: the preprocessor must run first."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__("inline PTX: expected a string literal or an operand", offset)

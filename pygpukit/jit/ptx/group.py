@@ -17,6 +17,7 @@ _FACTORS = {"f16": ("f16",), "bf16": ("bf16",), "tf32": ("tf32",), "e4m3": ("e4m
 _SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"),
          "s8": ("s32",), "u8": ("s32",)}  # fmt: skip
 _LETTERS = {"f32": "f", "f16": "r", "s32": "r"}
+_ELEMENT = re.compile(r"\((?P<array>(?:\w|\.|::|->)+)\[(?P<index>\s*\d+\s*(?:\+\s*\d+\s*)*)\]\)")
 _HELD = 4  # registers of a warp's rows
 
 
@@ -73,11 +74,21 @@ def _product(op: Operation) -> None:
     turned = [f"({op.read(index, _S32)} != 0)" for index in range(6, 6 + turns)]
     a_turned, b_turned = (["false"] * (2 - turns) + turned) if turns else ("false", "false")
     arguments = (
-        str(columns), f"&{places[0]}", f"pk_ptx_neighbours({', '.join(places)})", registers,
+        str(columns), _array(places), registers,
         "0ull" if held else op.read(1, _B64), op.read(2, _B64), op.read(3, _PRED), *signs, a_turned, b_turned,
         str(saturates).lower(), _PLACE,
     )  # fmt: skip
     op.line(f"pk_ptx_wgmma<{', '.join(f'pk_sim_mma_{one}' for one in (result, left, right))}>({', '.join(arguments)});")
+
+
+def _array(places: list[str]) -> str:
+    """The address of the first of a thread's sums, which are elements of one array; a null pointer where they are not.
+    What the text shows, the compiler need not compare."""
+    elements = [_ELEMENT.fullmatch(place) for place in places]
+    told = [(one["array"], sum(map(int, one["index"].split("+")))) for one in elements if one]
+    if told and told == [(told[0][0], told[0][1] + i) for i in range(len(places))]:
+        return f"pk_ptx_elements({places[0]}, {places[-1]}, {len(places)})"
+    return f"pk_ptx_neighbours({', '.join(places)})"
 
 
 def _negative(op: Operation, index: int) -> str:

@@ -1,48 +1,117 @@
-"""The package's headers that have asm statements, in the place of their #include: no preprocessor runs for them."""
+"""The package's headers that have asm statements, as the simulated device's compiler reads them: each is translated
+once, with the statements that its macros make, and kept in the kernel cache. No preprocessor runs for the kernels."""
 
 from __future__ import annotations
 
+import json
 import re
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
+from pygpukit import _core
+from pygpukit.jit.cache.store import keep, kernel_cache
 from pygpukit.jit.compile import headers as header_sets
-from pygpukit.jit.source.lines import Lines, directive
+from pygpukit.jit.compile import sim_translation
+from pygpukit.jit.compile.sim_source import MACROS, blank, without_empty_asm
+from pygpukit.jit.ptx.preprocessed import MARKER, Preprocess
+from pygpukit.jit.source.lexer import lex
+from pygpukit.jit.source.lines import directive
 
+KEYWORD = re.compile(r"\b(?:asm|__asm__|__asm)\b")
+IN_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\r?\n|[^\n])*?\b(?:asm|__asm__|__asm)\b", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# Directives that stay as they are while the preprocessor runs over one header alone.
+_KEPT = re.compile(r"^[ \t]*#[ \t]*(include|pragma[ \t]+once)\b", re.MULTILINE)
+_KEPT_WORD = "__pk_directive__"
+
+# A text, under a name, with its asm statements as C++, and the simulator's headers that it then needs.
+Translate = Callable[[str, str], "tuple[str, tuple[str, ...]]"]
 
 
-def with_own(source: str, has_statement: Callable[[str], bool], name: str) -> tuple[str, list[str]]:
-    """The source with those headers, and their files. A header that only leads to one stands there, too; each once.
+@dataclass(frozen=True)
+class OwnHeaders:
+    """texts: what stands for them, by the names that they are included by. needs: the simulator's headers that come
+    before the source. files: the headers themselves."""
 
-    has_statement(text): whether a text has one that is compiled. name: of the source.
+    texts: dict[str, str]
+    needs: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def reached(source: str, translate: Translate, preprocess: Preprocess) -> OwnHeaders:
+    """Those that a source includes, by itself or through others, and those on the way to them.
+
+    Raises CompileError, with the header's name and line, for what cannot run on the simulated device.
     """
     ours = header_sets.own()
     leads: dict[str, bool] = {}
-    files: list[str] = []
 
     def wanted(header: str) -> bool:
         if header not in leads:
             leads[header] = False  # a circle of headers leads nowhere
             text = header_sets.text(ours[header]) if header in ours else ""
-            leads[header] = has_statement(text) or any(wanted(one) for one in header_sets.included(text))
+            behind = [wanted(one) for one in header_sets.included(text)]
+            leads[header] = has_statement(text) or any(behind)
         return leads[header]
 
-    def placed(text: str, file: str) -> str:
-        pieces, done = [], 0
-        code = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
-        for match in _INCLUDE.finditer(code):
-            header = match[1]
-            if not wanted(header):
-                continue
-            pieces.append(text[done : match.start()])
-            done = match.end()
-            path = str(ours[header])
-            if path not in files:
-                files.append(path)
-                inside = header_sets.text(ours[header]).replace("#pragma once", "", 1)
-                told, line = Lines(text, file).origin(text.count("\n", 0, done) + 2)  # of the line after it
-                pieces += [directive(1, path), placed(inside, path), "\n" + directive(line, told).rstrip("\n")]
-        return "".join((*pieces, text[done:]))
+    code = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
+    for match in _INCLUDE.finditer(code):
+        wanted(match[1])
+    texts: dict[str, str] = {}
+    needs: set[str] = set()
+    for header in (one for one, leading in leads.items() if leading):
+        texts[header], more = _kept(header, header_sets.text(ours[header]), translate, preprocess)
+        needs.update(more)
+    return OwnHeaders(texts, tuple(sorted(needs)), tuple(str(ours[one]) for one in texts))
 
-    return placed(source, name), files
+
+@lru_cache(maxsize=256)
+def has_statement(text: str) -> bool:
+    """Whether an asm statement stands in a part that the simulated device reads, or in a macro."""
+    if not KEYWORD.search(text):
+        return False
+    if IN_MACRO.search(text):
+        return True
+    plain = without_empty_asm(text)
+    active = {token.line for token in lex(plain, MACROS).tokens}
+    return any(plain.count("\n", 0, match.start()) + 1 in active for match in KEYWORD.finditer(blank(plain)))
+
+
+def _kept(name: str, text: str, translate: Translate, preprocess: Preprocess) -> tuple[str, tuple[str, ...]]:
+    """A header translated, from the kernel cache where it is there."""
+    if not has_statement(text):
+        return directive(1, name) + text, ()
+    key = _core.KernelCache.digest([b"own header", sim_translation.digest().encode(), name.encode(), text.encode()])
+    entry = kernel_cache().get(key)
+    if entry is not None:
+        made, needs = json.loads(entry[0])
+        return made, tuple(needs)
+    told = directive(1, name) + text
+    if IN_MACRO.search(text):
+        told = _without_macros(told, preprocess)
+    made, needs = translate(without_empty_asm(told), name)
+    keep(key, json.dumps([made, needs]).encode())
+    return made, needs
+
+
+def _without_macros(text: str, preprocess: Preprocess) -> str:
+    """A header after its own macros, which end with it; what it includes is still included."""
+    with tempfile.TemporaryDirectory(prefix="pygpukit-ptx-") as folder:
+        file = Path(folder) / "header.cuh"
+        file.write_text(_KEPT.sub(rf"{_KEPT_WORD} \1", text), encoding="utf-8")
+        out = preprocess(file, (), {}, None)
+    if out is None:
+        return text  # the compiler tells what is wrong
+    pieces, done, own = [], 0, False
+    for match in MARKER.finditer(out):
+        pieces.append(out[done : match.start()] if own else "")
+        done, name = match.end() + 1, match[2]
+        own = not name.startswith("<") and not name.endswith("header.cuh")
+        if own:
+            pieces.append(directive(int(match[1]), name))
+    pieces.append(out[done:])
+    return "".join(pieces).replace(f"{_KEPT_WORD} ", "#")

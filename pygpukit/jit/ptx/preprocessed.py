@@ -10,8 +10,7 @@ from pathlib import Path
 from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.source.lines import directive
 
-_MARKER = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)"[ \d]*$', re.MULTILINE)
-
+MARKER = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)"[ \d]*$', re.MULTILINE)
 
 # Of a file, with options, macros and a list for the files that were read: the simulator's compiler.
 Preprocess = Callable[[Path, Sequence[str], Mapping[str, str], "list[str] | None"], "str | None"]
@@ -42,7 +41,7 @@ def _with_own_headers(out: str) -> str:
     folder, names = f"{sim_headers.folder()}/", sim_headers.names()
     pieces: list[str] = []
     done, inside = 0, False
-    for match in _MARKER.finditer(out):
+    for match in MARKER.finditer(out):
         if not inside:
             pieces.append(out[done : match.start()])
         done = match.end() + 1

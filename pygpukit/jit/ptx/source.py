@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pygpukit.core.files import read_regular
@@ -16,23 +15,23 @@ from pygpukit.jit.compile import headers as header_sets
 from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.sim_source import MACROS, back_to, blank, without_empty_asm
-from pygpukit.jit.ptx.own_headers import with_own
+from pygpukit.jit.ptx.own_headers import IN_MACRO, KEYWORD, OwnHeaders, reached
 from pygpukit.jit.ptx.preprocessed import Preprocess, preprocessed
 from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines
 
-_KEYWORD = re.compile(r"\b(?:asm|__asm__|__asm)\b")
-_IN_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\r?\n|[^\n])*?\b(?:asm|__asm__|__asm)\b", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Source:
-    """text: the source without asm statements. headers: what it needs before its first line. expanded: the preprocessor
-    has been over it, with the macros and files of the command line."""
+    """text: the source without asm statements. headers: what it needs before its first line. own: what stands for the
+    package's headers, by name. expanded: the preprocessor has been over it, with the macros and files of the command
+    line."""
 
     text: str
     headers: tuple[str, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
     expanded: bool = False
 
 
@@ -53,38 +52,46 @@ def with_ptx(
     Raises CompileError, with the place, for what cannot run on the simulated device.
     """
     plain = without_empty_asm(source)
-    placed, files = with_own(source, _has_statement, name)
-    whole = without_empty_asm(placed) if files else plain
     macros = {**MACROS, **defines}
-    if not _hidden(whole, defines, folders):
-        if "asm" not in whole:
-            return Source(whole)
-        from pygpukit.jit.ptx.translate import MacroFound
+    if not _hidden(plain, defines, folders):
+        from pygpukit.jit.ptx.fault import MacroFound
 
         try:
-            translated = _translated(whole, name, macros)
+            translated = _translated(plain, name, macros)
         except MacroFound:  # its strings or operands
             pass
         else:
+            ours = reached(source, _header, preprocess)
             if read is not None:
-                read += files
-            return translated
+                read += ours.files
+            return _with_headers(translated, ours)
     text = preprocessed(source, name, options, defines, preprocess, read)
     return Source(plain) if text is None else _translated(without_empty_asm(text), name, macros, expanded=True)
 
 
+def _header(text: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """One of the package's headers, which no command line says anything to."""
+    made = _translated(text, name, MACROS, expanded=True)
+    return made.text, made.headers
+
+
+def _with_headers(translated: Source, ours: OwnHeaders) -> Source:
+    needed = tuple(dict.fromkeys((*translated.headers, *ours.needs)))
+    return replace(translated, headers=needed, own=ours.texts)
+
+
 def _hidden(source: str, defines: Mapping[str, str], folders: Sequence[Path]) -> bool:
     """Whether the preprocessor must run before the statements can be seen."""
-    given = any(_KEYWORD.search(value) for value in defines.values())
-    return given or ("asm" in source and bool(_IN_MACRO.search(source))) or _in_headers(source, folders)
+    given = any(KEYWORD.search(value) for value in defines.values())
+    return given or ("asm" in source and bool(IN_MACRO.search(source))) or _in_headers(source, folders)
 
 
 def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool = False) -> Source:
     code = blank(plain)
-    if not _KEYWORD.search(code):
+    if not KEYWORD.search(code):
         return Source(plain, expanded=expanded)
-    from pygpukit.jit.ptx.fault import PtxFault
-    from pygpukit.jit.ptx.translate import MacroFound, translate
+    from pygpukit.jit.ptx.fault import MacroFound, PtxFault
+    from pygpukit.jit.ptx.translate import translate
 
     lines = {token.line for token in lex(plain, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
     try:
@@ -100,7 +107,7 @@ def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool
         line, column = plain.count("\n", 0, fault.offset) + 1, fault.offset - plain.rfind("\n", 0, fault.offset)
         file, told = Lines(plain, name).origin(line)
         raise compile_error(name, f"{file}:{told}:{column}: error: {fault.text}", plain) from None
-    return Source(text, headers, expanded)
+    return Source(text, headers, expanded=expanded)
 
 
 def _in_headers(source: str, folders: Sequence[Path]) -> bool:
@@ -115,20 +122,10 @@ def _in_headers(source: str, folders: Sequence[Path]) -> bool:
             continue
         seen.add(included)
         text = "" if included in ours else _found(included, folders)
-        if _KEYWORD.search(text):
+        if KEYWORD.search(text):
             return True
         waiting += _INCLUDE.findall(text)
     return False
-
-
-@lru_cache(maxsize=256)
-def _has_statement(text: str) -> bool:
-    """Whether one stands in a part that the simulated device reads."""
-    if not _KEYWORD.search(text):
-        return False
-    plain = without_empty_asm(text)
-    active = {token.line for token in lex(plain, MACROS).tokens}
-    return any(plain.count("\n", 0, match.start()) + 1 in active for match in _KEYWORD.finditer(plain))
 
 
 def _found(name: str, folders: Sequence[Path]) -> str:

@@ -20,7 +20,7 @@ from pygpukit.jit.ptx import (  # noqa: F401
     warp,
 )  # fmt: skip
 from pygpukit.jit.ptx.block import Block
-from pygpukit.jit.ptx.fault import PtxFault
+from pygpukit.jit.ptx.fault import MacroFound, PtxFault
 from pygpukit.jit.ptx.operation import WRITERS, Operation
 from pygpukit.jit.ptx.parser import Instruction, Item, Label, Not, Registers, Scope, parse
 from pygpukit.jit.ptx.statement import Statement, statements
@@ -50,13 +50,6 @@ def translate(
     pieces.append(source[done:])
     order = ("pk_sim_ptx.h", *("pk_sim_mma.h" if name == "mma" else f"pk_sim_ptx_{name}.h" for name in sorted(headers)))
     return "".join(pieces), order if done else ()
-
-
-class MacroFound(PtxFault):
-    """A statement whose strings or operands are made by macros: the preprocessor must run first."""
-
-    def __init__(self, offset: int) -> None:
-        super().__init__("inline PTX: expected a string literal or an operand", offset)
 
 
 def _block(statement: Statement) -> Block:

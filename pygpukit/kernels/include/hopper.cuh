@@ -1,6 +1,5 @@
 // hopper.cuh: what SM 9.0 alone has for products: barriers that count bytes, copies of boxes of an array, and products
-// that a group of four warps makes of tiles in shared memory while it goes on. Inline PTX; hopper_sim.cuh has the same
-// functions for the simulated device.
+// that a group of four warps makes of tiles in shared memory while it goes on. Inline PTX.
 //
 // A tile is lines of 128 bytes, one after the other, from a multiple of 1024 bytes on. The eight pieces of 16 bytes of
 // a line are swapped: bits 4 to 6 of an address are combined (xor) with its bits 7 to 9. Copies write and products read
@@ -46,14 +45,6 @@ __device__ __forceinline__ unsigned long long descriptor_of(unsigned address) {
 // What to add to it for the next product along k.
 template <bool Turned>
 constexpr unsigned long long kDescriptorStep = (Turned ? kProductBytes / 2 * kLine : kProductBytes) >> 4;
-
-}  // namespace pk::hopper
-
-#ifdef PYGPUKIT_SIM
-#include "hopper_sim.cuh"
-#else
-
-namespace pk::hopper {
 
 __device__ __forceinline__ unsigned shared_address(const void *pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -144,9 +135,8 @@ __device__ __forceinline__ void fetch_map(const TensorMap &map) {
 }
 
 // A box of an array into a tile: from element x of line y of matrix z on; what lies outside of the array becomes 0. Its
-// bytes count at the barrier. array: what the map was made for; only the simulated device looks at it.
-__device__ __forceinline__ void copy_box(void *tile, const TensorMap &map, const void *, int x, int y, int z,
-                                         Barrier *barrier) {
+// bytes count at the barrier.
+__device__ __forceinline__ void copy_box(void *tile, const TensorMap &map, int x, int y, int z, Barrier *barrier) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
       "[%2];" ::"r"(shared_address(tile)),
@@ -155,8 +145,8 @@ __device__ __forceinline__ void copy_box(void *tile, const TensorMap &map, const
 }
 
 // The same for every block of the cluster whose bit is set: into its tile and for its barrier at the same places.
-__device__ __forceinline__ void copy_box_to(unsigned ranks, void *tile, const TensorMap &map, const void *, int x,
-                                            int y, int z, Barrier *barrier) {
+__device__ __forceinline__ void copy_box_to(unsigned ranks, void *tile, const TensorMap &map, int x, int y, int z,
+                                            Barrier *barrier) {
   asm volatile(
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
       "[%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(tile)),
@@ -300,4 +290,3 @@ struct Products {
 };
 
 }  // namespace pk::hopper
-#endif

@@ -10,13 +10,7 @@ constexpr int kLineOut = 256, kRowsOut = 16;  // bytes and rows that a warp writ
 constexpr int kPitchOut = kLineOut + 16;      // bytes from one of these rows to the next: eight lie in different banks
 constexpr int kBytesOut = kPitchOut * kRowsOut;
 
-// Two numbers rounded to 16 bits, the first in the low half; on a device by one instruction.
-#ifdef PYGPUKIT_SIM
-template <class T>
-__device__ __forceinline__ unsigned two_rounded(T, float first, float second) {
-  return convert<T>::from(first).bits | static_cast<unsigned>(convert<T>::from(second).bits) << 16;
-}
-#else
+// Two numbers rounded to 16 bits, the first in the low half.
 __device__ __forceinline__ unsigned two_rounded(half_t, float first, float second) {
   unsigned two;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
@@ -27,6 +21,5 @@ __device__ __forceinline__ unsigned two_rounded(bfloat16_t, float first, float s
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(second), "f"(first));
   return two;
 }
-#endif
 
 }  // namespace pk

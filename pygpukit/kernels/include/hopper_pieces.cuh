@@ -7,7 +7,6 @@ namespace pk {
 
 constexpr int kColumnsOut = kLineOut / 2;  // that a warp writes at a time
 
-#ifndef PYGPUKIT_SIM
 // 64 rows times 160 columns: see hopper.cuh.
 #define PK_FIVE(s, i) "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4])
 #define PK_TWENTY(s, i) PK_FIVE(s, i), PK_FIVE(s, i + 5), PK_FIVE(s, i + 10), PK_FIVE(s, i + 15)
@@ -34,21 +33,14 @@ PK_PRODUCT_160(bfloat16_t, "k16.f32.bf16.bf16")
 #undef PK_PRODUCT_160
 #undef PK_TWENTY
 #undef PK_FIVE
-#endif
 
 // Four matrices of 8 x 8 numbers of 16 bits into shared memory: word i of lane l has numbers l % 4 * 2 and the next of
 // line l / 4 of matrix i; lane l has the address of line l % 8 of matrix l / 8.
-#ifdef PYGPUKIT_SIM
-__device__ __forceinline__ void store_matrices(void *line, const unsigned (&words)[4]) {
-  pk_sim_stmatrix<4, false>(line, words, __FILE__, __LINE__);
-}
-#else
 __device__ __forceinline__ void store_matrices(void *line, const unsigned (&words)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(h::shared_address(line)),
                "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
                : "memory");
 }
-#endif
 
 // A warp's 16 rows of sums, their columns From and all that follow, into a matrix c. out: the warp's part of shared
 // memory. p: m, n, elements from one row to the next, and whether rows are whole pieces of 16 bytes.

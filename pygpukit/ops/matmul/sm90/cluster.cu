@@ -112,10 +112,8 @@ struct HopperShared {
 // One thread: all that the block's tiles need.
 template <class T>
 struct Copier {
-  using Element = typename T::Element;
   const HopperShared<T> &shared;
   const h::TensorMap &left, &right;
-  const Element *a, *b;
   const HopperCall &p;
   int rank;
 
@@ -136,8 +134,8 @@ struct Copier {
           rows(own, k, tile.row, rows_from, full);
           columns(common, k, tile.column, columns_from, full);
         } else {
-          h::copy_box(own, right, b, k, tile.column, columns_from, full);
-          h::copy_box_to(kBoth, common + rank * kBoxBytes, left, a, k, tile.row + rank * kBoxLines, rows_from, full);
+          h::copy_box(own, right, k, tile.column, columns_from, full);
+          h::copy_box_to(kBoth, common + rank * kBoxBytes, left, k, tile.row + rank * kBoxLines, rows_from, full);
         }
       }
     }
@@ -146,12 +144,11 @@ struct Copier {
   // The block's own rows.
   __device__ __forceinline__ void rows(unsigned char *to, int k, int row, int matrix, h::Barrier *full) {
     if (!T::ATurned) {
-      h::copy_box(to, left, a, k, row, matrix, full);
+      h::copy_box(to, left, k, row, matrix, full);
       return;
     }
 #pragma unroll
-    for (int at = 0; at < kBoxLines; at += h::kChunk)
-      h::copy_box(to + at * h::kLine, left, a, row + at, k, matrix, full);
+    for (int at = 0; at < kBoxLines; at += h::kChunk) h::copy_box(to + at * h::kLine, left, row + at, k, matrix, full);
   }
 
   // The block's half of the columns for both; of turned ones its half of each 64 lines along k. Where halves are asked
@@ -159,13 +156,13 @@ struct Copier {
   __device__ __forceinline__ void columns(unsigned char *to, int k, int column, int matrix, h::Barrier *full) {
     if (!T::BTurned) {
       const int part = rank * (T::Columns / kPair);
-      h::copy_box_to(kBoth, to + part * h::kLine, right, b, k, column + from(part), matrix, full);
+      h::copy_box_to(kBoth, to + part * h::kLine, right, k, column + from(part), matrix, full);
       return;
     }
     const int part = rank * (h::kChunk / kPair);
 #pragma unroll
     for (int at = 0; at < T::Columns; at += h::kChunk)
-      h::copy_box_to(kBoth, to + (at + part) * h::kLine, right, b, column + from(at), k + part, matrix, full);
+      h::copy_box_to(kBoth, to + (at + part) * h::kLine, right, column + from(at), k + part, matrix, full);
   }
   __device__ __forceinline__ int from(int column) const {
     return T::kHalves && column >= T::kMade ? column - T::kMade + p.n : column;
@@ -325,7 +322,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   const int rank = h::rank_in_cluster();
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
-    if (threadIdx.x == 0) Copier<T>{shared, h::map_of(a, left), h::map_of(b, right), a, b, p, rank}.all();
+    if (threadIdx.x == 0) Copier<T>{shared, h::map_of(a, left), h::map_of(b, right), p, rank}.all();
   } else {
     h::take_registers<232>();
     const int group = warp / 4 - 1, pairs = p.products * pairs_of<T>(p);

@@ -136,10 +136,9 @@ struct GroupsShared {
 };
 
 // Copies what a block reads of an operand, a warp for each: one for both would not keep up. Turned: lines lie across k.
-template <class Element, bool Turned, int Lines>
+template <bool Turned, int Lines>
 struct Copier {
   const h::TensorMap &map;
-  const Element *array;
   int rank;
 
   // Boxes of a step from k and a line on; those that both blocks read, they copy in turns to both.
@@ -149,13 +148,13 @@ struct Copier {
 #pragma unroll 1
       for (int i = rank; i < boxes; i += kPair) {
         const int at = line + i * Lines;
-        h::copy_box_to(kBoth, to + i * Lines * h::kLine, map, array, Turned ? at : k, Turned ? k : at, matrix, full);
+        h::copy_box_to(kBoth, to + i * Lines * h::kLine, map, Turned ? at : k, Turned ? k : at, matrix, full);
       }
     } else {
 #pragma unroll 1
       for (int i = 0; i < boxes; ++i) {
         const int at = line + i * Lines;
-        h::copy_box(to + i * Lines * h::kLine, map, array, Turned ? at : k, Turned ? k : at, matrix, full);
+        h::copy_box(to + i * Lines * h::kLine, map, Turned ? at : k, Turned ? k : at, matrix, full);
       }
     }
   }
@@ -248,8 +247,8 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
     if (warp < kCopiers) {
-      const Copier<Element, false, kBoxLines> left{h::map_of(x, rows), x, rank};
-      const Copier<Element, Turned, kLines> right{h::map_of(w, columns), w, rank};
+      const Copier<false, kBoxLines> left{h::map_of(x, rows), rank};
+      const Copier<Turned, kLines> right{h::map_of(w, columns), rank};
       if (lane == 0) h::fetch_map(warp == 0 ? left.map : right.map);
       Ring ring;
       for (int turn = first; finder.find(turn, pairs, rank, tile); turn += pairs) {

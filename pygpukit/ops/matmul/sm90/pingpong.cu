@@ -79,10 +79,9 @@ struct TurnsShared {
 };
 
 // One thread: the operands of all tiles of the block.
-template <class T, class Element>
+template <class T>
 __device__ __forceinline__ void copy_tiles(const TurnsShared<T> &shared, const TurnsTiles<T> &tiles, const TurnsCall &p,
-                                           const Element *a, const h::TensorMap &left, const Element *b,
-                                           const h::TensorMap &right) {
+                                           const h::TensorMap &left, const h::TensorMap &right) {
   constexpr int kRowsAtOnce = T::ATurned ? h::kChunk : T::Rows, kColumnsAtOnce = T::BTurned ? h::kChunk : T::Columns;
   TurnsRing<T> ring;
   for (int tile = blockIdx.x; tile < tiles.all; tile += gridDim.x) {
@@ -95,10 +94,10 @@ __device__ __forceinline__ void copy_tiles(const TurnsShared<T> &shared, const T
       h::arrive_expecting(full, T::kStepBytes);
 #pragma unroll
       for (int i = 0; i < T::Rows; i += kRowsAtOnce)
-        h::copy_box(rows + i * h::kLine, left, a, T::ATurned ? at.row + i : k, T::ATurned ? k : at.row, of_a, full);
+        h::copy_box(rows + i * h::kLine, left, T::ATurned ? at.row + i : k, T::ATurned ? k : at.row, of_a, full);
 #pragma unroll
       for (int i = 0; i < T::kLines; i += kColumnsAtOnce)
-        h::copy_box(columns + i * h::kLine, right, b, T::BTurned ? at.column + i : k, T::BTurned ? k : at.column, of_b,
+        h::copy_box(columns + i * h::kLine, right, T::BTurned ? at.column + i : k, T::BTurned ? k : at.column, of_b,
                     full);
     }
   }
@@ -129,7 +128,7 @@ __global__ void __launch_bounds__(kTurnsThreads, 1)
   const TurnsTiles<T> tiles(p);
   if (warp < h::kGroup / 32) {
     h::give_registers<40>();
-    if (threadIdx.x == 0) copy_tiles(shared, tiles, p, a, h::map_of(a, left), b, h::map_of(b, right));
+    if (threadIdx.x == 0) copy_tiles(shared, tiles, p, h::map_of(a, left), h::map_of(b, right));
     return;
   }
   h::take_registers<232>();

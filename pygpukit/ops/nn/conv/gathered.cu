@@ -30,19 +30,6 @@ constexpr int kThreads = 2 * h::kGroup, kLines = kThreads / kPieces;    // of a 
 constexpr int kOwn = kPlaces / kLines;                                  // lines of the image that a thread copies
 constexpr int kNowhere = -(1 << 30);                                    // a row that no image has
 
-#ifdef PYGPUKIT_SIM
-__device__ __forceinline__ void copy_piece(unsigned to, const void *from, bool there) {
-  uint4 words = {0, 0, 0, 0};
-  if (there) words = *static_cast<const uint4 *>(from);
-  *reinterpret_cast<uint4 *>(h::shared_pointer(to)) = words;
-}
-__device__ __forceinline__ void end_copies() {}
-template <int Later>
-__device__ __forceinline__ void wait_for_copies() {}
-__device__ __forceinline__ unsigned rounded_word(unsigned at) {
-  return pk_ptx_copied_tf32(*reinterpret_cast<unsigned *>(h::shared_pointer(at)));
-}
-#else
 // 16 bytes to shared memory, zeros where they are not there. Nothing waits for them.
 __device__ __forceinline__ void copy_piece(unsigned to, const void *from, bool there) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
@@ -61,7 +48,6 @@ __device__ __forceinline__ unsigned rounded_word(unsigned at) {
   asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(word) : "f"(__uint_as_float(word)));
   return word;
 }
-#endif
 
 // What a thread copies: a piece of every kLines-th line of the image's tile and of the weights', step by step.
 template <class T, int Filters>
