@@ -136,9 +136,7 @@ def test_a_copy_that_nobody_waits_for_is_a_race_and_one_too_long_is_out_of_bound
         launched(COPY.replace("BARRIER", "__syncthreads();"), 1, 64, x, out, 207, check=True)
 
 
-@pytest.mark.parametrize("check", [False, True])
-def test_an_mbarrier_hands_tiles_over(check: bool) -> None:
-    source = """extern "C" __global__ void k(const unsigned *in, unsigned *out, int tiles) {
+HANDED = """extern "C" __global__ void k(const unsigned *in, unsigned *out, int tiles) {
   __shared__ unsigned tile[32];
   __shared__ __align__(8) unsigned long long full, empty;
   const int i = threadIdx.x % 32;
@@ -148,7 +146,7 @@ def test_an_mbarrier_hands_tiles_over(check: bool) -> None:
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(f), "r"(32) : "memory");
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" :: "r"(e) : "memory");
   }
-  __syncthreads();
+  BARRIER
   for (int t = 0; t < tiles; ++t) {
     const unsigned at = fills ? e : f, parity = fills ? (t & 1) ^ 1 : t & 1;
     asm volatile("{ .reg .pred done;\\n"
@@ -159,10 +157,73 @@ def test_an_mbarrier_hands_tiles_over(check: bool) -> None:
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(fills ? f : e) : "memory");
   }
 }"""
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_an_mbarrier_hands_tiles_over(check: bool) -> None:
     x = np.random.default_rng(3).integers(0, 1 << 32, (7, 32), dtype="u4")
     out = gp.from_numpy(np.zeros((7, 32), "u4"))
-    launched(source, 1, 64, gp.from_numpy(x), out, 7, check=check)
+    launched(HANDED.replace("BARRIER", "__syncthreads();"), 1, 64, gp.from_numpy(x), out, 7, check=check)
     assert np.array_equal(out.to_numpy(), x[:, ::-1])
+
+
+@pytest.mark.parametrize("order", ["", "if (threadIdx.x < 32) __syncwarp();", "__threadfence();"])
+def test_an_mbarrier_that_others_do_not_know_of_is_a_race(order: str) -> None:
+    x, out = (gp.from_numpy(np.zeros((3, 32), "u4")) for _ in range(2))
+    with pytest.raises(gp.GPUError, match=r"race: .*(empty|full)\[0\].*nothing orders the two"):
+        launched(HANDED.replace("BARRIER", order), 1, 64, x, out, 3, check=True)
+
+
+def test_an_mbarrier_taken_away_too_early_is_a_race() -> None:
+    source = """extern "C" __global__ void k(unsigned *out) {
+  __shared__ __align__(8) unsigned long long full;
+  const unsigned f = (unsigned)__cvta_generic_to_shared(&full);
+  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" :: "r"(f) : "memory");
+  __syncthreads();
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(f) : "memory");
+  BARRIER
+  if (threadIdx.x == 40) {
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(f) : "memory");
+    full = 7;
+  }
+  __syncthreads();
+  out[threadIdx.x] = (unsigned)full;
+}"""
+    out = gp.from_numpy(np.zeros(64, "u4"))
+    launched(source.replace("BARRIER", "__syncthreads();"), 1, 64, out, check=True)
+    assert (out.to_numpy() == 7).all()
+    with pytest.raises(gp.GPUError, match=r"race: .*full\[0\].*nothing orders the two"):
+        launched(source.replace("BARRIER", ""), 1, 64, out, check=True)
+
+
+KNOWN = """#include <cuda/barrier>
+extern "C" __global__ void k(unsigned *out) {
+  __shared__ TYPE made;
+  if (threadIdx.x == 0) MAKE;
+  ORDER
+  USE
+  out[threadIdx.x] = 1;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "make", "use"),
+    [
+        ("cuda::barrier<cuda::thread_scope_block>", "init(&made, 64)", "made.arrive_and_wait();"),
+        ("long long", "new (&made) cuda::latch<cuda::thread_scope_block>(64)",
+         "((cuda::latch<cuda::thread_scope_block> &)made).arrive_and_wait();"),
+        ("long long", "new (&made) cuda::counting_semaphore<cuda::thread_scope_block>(64)",
+         "((cuda::counting_semaphore<cuda::thread_scope_block> &)made).acquire();"),
+    ],
+)  # fmt: skip
+def test_what_waits_must_be_known(type_: str, make: str, use: str) -> None:
+    out = gp.from_numpy(np.zeros(64, "u4"))
+    source = KNOWN.replace("TYPE", type_).replace("MAKE", make).replace("USE", use)
+    gp.jit(source.replace("ORDER", "__syncthreads();"), func="k", check=True)[1, 64](out)
+    assert (out.to_numpy() == 1).all()
+    with pytest.raises(gp.GPUError, match=r"race: .*nothing orders the two"):
+        gp.jit(source.replace("ORDER", ""), func="k", check=True)[1, 64](out)
+        gp.synchronize()
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -22,15 +22,28 @@ struct pk_sim_nothing {
 };
 }  // namespace std
 
+// What threads wait at. Only making it writes this; in checked mode each use reads it, since the atomic operations of
+// the thread that made it would hide that others do not know of it.
+struct pk_sim_made {
+  pk_sim_made() = default;
+  explicit pk_sim_made(int one) : pk_sim_one(one) {}
+  void pk_sim_look([[maybe_unused]] const char *file, [[maybe_unused]] int line) const {
+#if PK_SIM_CHECK == 1
+    pk_sim_check_access(&pk_sim_one, sizeof pk_sim_one, PK_SIM_READ, file, line);
+#endif
+  }
+  int pk_sim_one;
+};
+
 template <thread_scope Scope, class Completion = std::pk_sim_nothing>
-class barrier {
+class barrier : pk_sim_made {
  public:
   struct arrival_token {
     unsigned pk_sim_phase;
   };
   barrier() = default;
   barrier(ptrdiff_t expected, Completion completion = Completion())
-      : expected_((int)expected), left_((int)expected), phase_(0), completion_(completion) {}
+      : pk_sim_made(1), expected_((int)expected), left_((int)expected), phase_(0), completion_(completion) {}
   barrier(const barrier &) = delete;
   barrier &operator=(const barrier &) = delete;
   friend void init(barrier *made, ptrdiff_t expected, Completion completion = Completion()) {
@@ -39,6 +52,7 @@ class barrier {
   static constexpr ptrdiff_t max() { return (1 << 20) - 1; }
 
   arrival_token arrive(ptrdiff_t count = 1, PK_SIM_HERE) {
+    pk_sim_look(pk_sim_file, pk_sim_line);
     __threadfence(pk_sim_file, pk_sim_line);
     const unsigned phase = atomicAdd(&phase_, 0u, pk_sim_file, pk_sim_line);
     const int before = atomicSub(&left_, (int)count, pk_sim_file, pk_sim_line);
@@ -78,7 +92,10 @@ class barrier {
   }
 
  private:
-  unsigned now(const char *file, int line) const { return atomicAdd((unsigned *)&phase_, 0u, file, line); }
+  unsigned now(const char *file, int line) const {
+    pk_sim_look(file, line);
+    return atomicAdd((unsigned *)&phase_, 0u, file, line);
+  }
   void wait_of(unsigned phase, const char *file, int line) const {
     while (now(file, line) == phase) pk_sim_yield(file, line);
     __threadfence(file, line);
@@ -89,15 +106,17 @@ class barrier {
 };
 
 template <thread_scope Scope>
-class latch {
+class latch : pk_sim_made {
  public:
-  explicit latch(ptrdiff_t expected) : left_((int)expected) {}
+  explicit latch(ptrdiff_t expected) : pk_sim_made(1), left_((int)expected) {}
   static constexpr ptrdiff_t max() { return 0x7fffffff; }
   void count_down(ptrdiff_t count = 1, PK_SIM_HERE) {
+    pk_sim_look(pk_sim_file, pk_sim_line);
     __threadfence(pk_sim_file, pk_sim_line);
     atomicSub(&left_, (int)count, pk_sim_file, pk_sim_line);
   }
   bool try_wait(PK_SIM_HERE) const {
+    pk_sim_look(pk_sim_file, pk_sim_line);
     const bool over = atomicAdd((int *)&left_, 0, pk_sim_file, pk_sim_line) == 0;
     over ? __threadfence(pk_sim_file, pk_sim_line) : pk_sim_yield(pk_sim_file, pk_sim_line);
     return over;
@@ -116,15 +135,17 @@ class latch {
 };
 
 template <thread_scope Scope, ptrdiff_t Most = 0x7fffffff>
-class counting_semaphore {
+class counting_semaphore : pk_sim_made {
  public:
-  explicit counting_semaphore(ptrdiff_t count) : count_((int)count) {}
+  explicit counting_semaphore(ptrdiff_t count) : pk_sim_made(1), count_((int)count) {}
   static constexpr ptrdiff_t max() { return Most; }
   void release(ptrdiff_t count = 1, PK_SIM_HERE) {
+    pk_sim_look(pk_sim_file, pk_sim_line);
     __threadfence(pk_sim_file, pk_sim_line);
     atomicAdd(&count_, (int)count, pk_sim_file, pk_sim_line);
   }
   bool try_acquire(PK_SIM_HERE) {
+    pk_sim_look(pk_sim_file, pk_sim_line);
     const int seen = atomicAdd(&count_, 0, pk_sim_file, pk_sim_line);
     const bool taken = seen > 0 && atomicCAS(&count_, seen, seen - 1, pk_sim_file, pk_sim_line) == seen;
     taken ? __threadfence(pk_sim_file, pk_sim_line) : pk_sim_yield(pk_sim_file, pk_sim_line);

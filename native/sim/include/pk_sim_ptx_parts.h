@@ -39,6 +39,6 @@ PK_SIM_NOINLINE void pk_ptx_part(unsigned number, unsigned threads, bool waits, 
   if (!same)
     pk_sim_fail(PK_SIM_FAIL_TRAP, "bar: threads come to one barrier with two numbers of threads;", "", pk_sim_file,
                 pk_sim_line);
-  while (waits && !pk_ptx_barrier_over(barrier, (unsigned)before & 1u, pk_sim_file, pk_sim_line)) {
+  while (waits && !pk_ptx_phase_over(barrier, (unsigned)before & 1u, pk_sim_file, pk_sim_line)) {
   }
 }

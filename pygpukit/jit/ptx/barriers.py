@@ -81,7 +81,7 @@ def _mbarrier(op: Operation) -> None:
         op.line(f"pk_ptx_barrier_{what}({address(op, op.operand(0), space)}, {op.read(1, _U32)});")
     elif what == "inval":
         op.no_more(1)
-        op.line(f"(void){address(op, op.operand(0), space)};")
+        op.line(f"pk_ptx_barrier_inval({address(op, op.operand(0), space)});")
     elif what.endswith("wait"):
         op.no_more((3, 4) if what == "try_wait" else 3)
         held = f"({op.read(2, _U32)} & 1u)" if parity else f"((unsigned){op.read(2, _U64)} & 1u)"
