@@ -3,19 +3,6 @@
 
 namespace pk {
 
-#ifdef PYGPUKIT_SIM
-template <int N, class T>
-__device__ __forceinline__ void copy_ahead(T *to, const T *from, int count) {
-  for (int i = 0; i < N; ++i) to[i] = i < count ? from[i] : T{};
-}
-template <int N, class T>
-__device__ __forceinline__ void copy_ahead(T *to, const T *from) {
-  copy_ahead<N>(to, from, N);
-}
-__device__ __forceinline__ void end_stage() {}
-template <int Later>
-__device__ __forceinline__ void wait_for_stage() {}
-#else
 // N elements, 4, 8 or 16 bytes, of which those from `count` on become 0 and are not read.
 template <int N, class T>
 __device__ __forceinline__ void copy_ahead(T *to, const T *from, int count) {
@@ -45,6 +32,5 @@ template <int Later>
 __device__ __forceinline__ void wait_for_stage() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory");
 }
-#endif
 
 }  // namespace pk

@@ -31,7 +31,7 @@ struct Divisor {
 // fp8 keeps NaN; infinities become the largest numbers.
 template <class F, int Count>
 __device__ __forceinline__ void saturate(const float (&numbers)[Count], F (&made)[Count]) {
-#if !defined(PYGPUKIT_SIM) && __CUDA_ARCH__ >= 890
+#if __CUDA_ARCH__ >= 890
   if constexpr (Count % 2 == 0) {
     for (int i = 0; i < Count; i += 2) {
       unsigned short two;

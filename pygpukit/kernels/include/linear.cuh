@@ -52,12 +52,10 @@ __device__ __forceinline__ void for_own(const T *x, long long k, F of) {
 // A row's bytes on their way to the cache of the device.
 template <class T>
 __device__ __forceinline__ void prefetch(const T *row, long long count) {
-#ifndef PYGPUKIT_SIM
   constexpr int kLine = 128 / static_cast<int>(sizeof(T));
   for (long long i = threadIdx.x * static_cast<long long>(kLine); i < count;
        i += static_cast<long long>(kLine) * kThreads)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(row + i));
-#endif
 }
 
 // One row, normalised: RMS norm, or layer norm where kCentered. out may be where scale is.

@@ -90,12 +90,6 @@ __device__ __forceinline__ complex_t<R> multiply(complex_t<R> a, complex_t<R> b)
 // ---- for 16-bit floats: one or two instructions whose error vanishes in the rounding of the result ----
 
 namespace brief {
-#ifdef PYGPUKIT_SIM
-__device__ __forceinline__ float power_of_two(float x) { return exp2f(x); }
-__device__ __forceinline__ float normal_power_of_two(float x) { return exp2f(x); }
-__device__ __forceinline__ float reciprocal(float x) { return 1.0f / x; }
-__device__ __forceinline__ float normal_reciprocal(float x) { return 1.0f / x; }
-#else
 #define PK_ONE_INSTRUCTION(name, instruction)                \
   __device__ __forceinline__ float name(float x) {           \
     float result;                                            \
@@ -108,7 +102,6 @@ PK_ONE_INSTRUCTION(reciprocal, "rcp.approx.f32")
 PK_ONE_INSTRUCTION(normal_power_of_two, "ex2.approx.ftz.f32")
 PK_ONE_INSTRUCTION(normal_reciprocal, "rcp.approx.ftz.f32")
 #undef PK_ONE_INSTRUCTION
-#endif
 constexpr float kLog2OfE = 1.44269504088896341f;
 __device__ __forceinline__ float exp(float x) { return power_of_two(x * kLog2OfE); }
 __device__ __forceinline__ float sigmoid(float x) { return reciprocal(1.0f + normal_power_of_two(-kLog2OfE * x)); }

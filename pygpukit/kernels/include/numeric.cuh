@@ -1,8 +1,5 @@
 // numeric.cuh: element types of the built-in kernels, their arithmetic, and by-value layouts. Needs no CUDA header.
 #pragma once
-#ifdef PYGPUKIT_SIM  // the kernels are tested on the simulation, too, which has no PTX
-#include <cuda_fp16.h>
-#endif
 
 namespace pk {
 
@@ -60,11 +57,6 @@ __device__ __forceinline__ double to_double(I value) {
   }
   return static_cast<double>(value);
 }
-#ifdef PYGPUKIT_SIM
-__device__ __forceinline__ float widen(half_t value) { return __half2float(__ushort_as_half(value.bits)); }
-__device__ __forceinline__ half_t to_half(float value) { return {__half_as_ushort(__float2half_rn(value))}; }
-__device__ __forceinline__ half_t to_half(double value) { return to_half(to_odd(value)); }
-#else
 __device__ __forceinline__ float widen(half_t value) {
   float result;
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
@@ -80,22 +72,13 @@ __device__ __forceinline__ half_t to_half(double value) {
   asm("cvt.rn.f16.f64 %0, %1;" : "=h"(result.bits) : "d"(value));
   return result;
 }
-#endif
 __device__ __forceinline__ float widen(bfloat16_t value) { return __uint_as_float(unsigned(value.bits) << 16); }
 // Round to nearest even; a NaN stays a NaN.
-#ifdef PYGPUKIT_SIM
-__device__ __forceinline__ bfloat16_t to_bfloat16(float value) {
-  const unsigned bits = __float_as_uint(value);
-  if (value != value) return {static_cast<unsigned short>((bits >> 16) | 0x40u)};
-  return {static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
-}
-#else
 __device__ __forceinline__ bfloat16_t to_bfloat16(float value) {
   bfloat16_t result;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
   return result;
 }
-#endif
 
 // ---- conversion of any element type to any other, as NumPy's astype (out-of-range floats to integers are undefined)
 // ----

@@ -8,14 +8,14 @@ namespace pk {
 
 // From here on the next launch may begin, once all blocks have come here.
 __device__ __forceinline__ void let_next_begin() {
-#if !defined(PYGPUKIT_SIM) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
 // What the launch before this one wrote can be read from here on.
 __device__ __forceinline__ void await_previous() {
-#if !defined(PYGPUKIT_SIM) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

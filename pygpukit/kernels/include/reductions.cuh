@@ -130,7 +130,7 @@ __device__ __forceinline__ compute_t<T> largest(const T (&values)[N], unsigned l
   return best;
 }
 
-#ifndef PYGPUKIT_SIM
+#ifndef PYGPUKIT_SIM  // where zeros and NaN keep the bits that NumPy gives them
 // Two at a time.
 __device__ __forceinline__ unsigned larger_pair(unsigned a, unsigned b, bfloat16_t) {
   unsigned result;

@@ -36,7 +36,7 @@ __device__ constexpr bool by_words() {
 // Elements that nobody reads again. For kernels that only read; those that also write are faster without.
 template <int N, class T>
 __device__ __forceinline__ Pack<T, N> load_once(const T *pointer) {
-#ifndef PYGPUKIT_SIM
+#ifndef PYGPUKIT_SIM  // where a cache is not told anything, and the compiler makes vectors of plain loads
   if constexpr (N > 1 && by_words<T, N>()) {
     Bits<T, N> bits;
     if constexpr (bits.kWords == 4) {
@@ -91,7 +91,6 @@ __device__ __forceinline__ Pack<T, N> narrow_pack(const compute_t<T> (&values)[N
   return pack;
 }
 
-#ifndef PYGPUKIT_SIM
 template <>
 __device__ __forceinline__ void widen_pack<bfloat16_t, 8>(const Pack<bfloat16_t, 8> &pack, float (&values)[8]) {
   Bits<bfloat16_t, 8> bits;
@@ -119,7 +118,6 @@ __device__ __forceinline__ Pack<half_t, 8> narrow_pack<half_t, 8>(const float (&
   }
   return bits.pack;
 }
-#endif
 
 // A pack that is kept for later, as whole words where it has some: their halves would take registers of their own, and
 // putting them together would wait for each load before the next.
@@ -137,7 +135,7 @@ struct Held {
   __device__ __forceinline__ const Pack<T, N> &pack() const { return bits.pack; }
   // What was made of it is made again, where the compiler would keep that in more registers.
   __device__ __forceinline__ void again() {
-#ifndef PYGPUKIT_SIM
+#ifndef PYGPUKIT_SIM  // where it would keep the compiler from making vectors
     if constexpr (sizeof(T) == 2) {
       for (unsigned &word : bits.words.v) asm volatile("" : "+r"(word));
     }
@@ -272,7 +270,7 @@ struct Plus {
 };
 
 struct Larger {  // a NaN wins
-#ifndef PYGPUKIT_SIM
+#ifndef PYGPUKIT_SIM  // where zeros and NaN keep the bits that NumPy gives them
   __device__ __forceinline__ float operator()(float a, float b) const {
     float result;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));

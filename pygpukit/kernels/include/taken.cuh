@@ -46,7 +46,7 @@ PK_INLINE Held<T, N> in_words(const Pack<T, N> &pack) {
     unsigned elements[N];
     for (int j = 0; j < N; ++j) elements[j] = bits_at(&pack.v[j]);
     Held<T, N> held = in_words<T, N>(elements);
-#ifndef PYGPUKIT_SIM
+#ifndef PYGPUKIT_SIM  // where it would keep the compiler from making vectors
     for (unsigned &word : held.bits.words.v) asm volatile("" : "+r"(word));
 #endif
     return held;

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(32 * kWarps)
     lstm_persistent(const float *given, const float *first, const float *forward, const float *backward,
                     const float *bias, float *cell, float *last, float *out, const long long *spans,
                     const __grid_constant__ Lstm p) {
-#if defined(PYGPUKIT_SIM) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   constexpr int V = Units * kGates, kWidth = 32 * Each;
   __shared__ float states[2][kTogether][kWidth];  // of all units: before a step, and after it
   __shared__ long long starts[kTogether], lengths[kTogether];
