@@ -8,11 +8,18 @@ from pygpukit.jit.ptx.memory import address
 from pygpukit.jit.ptx.operation import Operation, instruction
 from pygpukit.jit.ptx.types import TYPES, Type
 
-_B32 = TYPES["b32"]
+_B32, _U16 = TYPES["b32"], TYPES["u16"]
 _PLACE = "__builtin_FILE(), __builtin_LINE()"
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _SUMS = ("f16", "f32", "f64", "s32")
 _FACTORS = ("f16", "bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "e4m3", "e5m2")
+# By kind and blocks of k that have a scale of their own: the shape, factors, and types of scales.
+_SCALED = {
+    ("mxf4", "2X"): ("m16n8k64", ("e2m1",), ("ue8m0",)),
+    ("mxf4nvf4", "2X"): ("m16n8k64", ("e2m1",), ("ue8m0",)),
+    ("mxf4nvf4", "4X"): ("m16n8k64", ("e2m1",), ("ue4m3",)),
+    ("mxf8f6f4", "1X"): ("m16n8k32", ("e4m3", "e5m2"), ("ue8m0",)),
+}
 _HELD = {"f32": TYPES["f32"], "f64": TYPES["f64"], "s32": TYPES["s32"]}  # others are words of bits
 
 
@@ -25,6 +32,9 @@ def _product(op: Operation) -> None:
         raise op.unknown()
     op.one_of(op.peek())
     layouts = [("row", "col").index(op.one_of("row", "col")) for _ in range(2)]
+    if op.peek().startswith("kind::"):
+        _scaled_product(op, shape.group(), layouts)
+        return
     how = 1 if op.flag("satfinite") else 0
     types = [op.one_of(*_SUMS), op.one_of(*_FACTORS), op.one_of(*_FACTORS), op.one_of(*_SUMS)]
     if types[1] == "b1":
@@ -40,6 +50,40 @@ def _product(op: Operation) -> None:
     op.line(f"pk_sim_mma<{arguments}>({to}, {', '.join(given)}, {_PLACE});")
     for index, item in enumerate(op.items(0)):
         op.write_term(item, result, f"{to}[{index}]")
+
+
+def _scaled_product(op: Operation, shape: str, layouts: list[int]) -> None:
+    """With a scale for every block of k: how many of them stands in the instruction as scale_vec."""
+    kind = op.one_of(*dict.fromkeys(f"kind::{one}" for one, _ in _SCALED)).removeprefix("kind::")
+    op.one_of("block_scale")
+    default = None if kind == "mxf4nvf4" else next(f"scale_vec::{each}" for one, each in _SCALED if one == kind)
+    each = op.one_of(*(f"scale_vec::{one}" for _, one in _SCALED), default=default).removeprefix("scale_vec::")
+    if (kind, each) not in _SCALED or layouts != [0, 1]:
+        raise op.unknown()
+    known, factors, scales = _SCALED[kind, each]
+    op.one_of("f32")
+    types = [op.one_of(*factors), op.one_of(*factors)]
+    op.one_of("f32")
+    types.append(op.one_of(*scales))
+    if shape != known:
+        raise op.unknown()
+    op.no_more(8)
+    op.need("mma_scaled")
+    given = [_array(op, index, kind) for index, kind in ((1, _B32), (2, _B32), (3, _HELD["f32"]))]
+    for words in (4, 6):
+        places = op.items(words + 1)
+        if len(places) != 2:
+            raise op.fault("takes the byte and the thread that have the first scale, {byte, thread}")
+        parts = (op.read(words, _B32), *(f"(unsigned){op.read_term(one, _U16)}" for one in places))
+        given.append(op.block.fresh("scales"))
+        op.line(f"const pk_sim_scales {given[-1]} = {{{', '.join(parts)}}};")
+    depth = int(known.rpartition("k")[2])
+    to = op.block.fresh("sums")
+    op.line(f"float {to}[{len(op.items(0))}];")
+    arguments = ", ".join((str(depth), str(depth // int(each[0])), *(f"pk_sim_mma_{one}" for one in types)))
+    op.line(f"pk_sim_mma_scaled<{arguments}>({to}, {', '.join(given)}, {_PLACE});")
+    for index, item in enumerate(op.items(0)):
+        op.write_term(item, _HELD["f32"], f"{to}[{index}]")
 
 
 def _array(op: Operation, index: int, kind: Type) -> str:

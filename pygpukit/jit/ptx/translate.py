@@ -48,7 +48,8 @@ def translate(
         pieces += [source[done : statement.start], " ".join(block.lines), back(statement.start, statement.end)]
         done = statement.end
     pieces.append(source[done:])
-    order = ("pk_sim_ptx.h", *("pk_sim_mma.h" if name == "mma" else f"pk_sim_ptx_{name}.h" for name in sorted(headers)))
+    needed = (name if name.startswith("mma") else f"ptx_{name}" for name in sorted(headers))
+    order = ("pk_sim_ptx.h", *(f"pk_sim_{name}.h" for name in needed))
     return "".join(pieces), order if done else ()
 
 

@@ -9,41 +9,6 @@
 
 namespace pk {
 
-#ifdef PYGPUKIT_SIM
-
-__device__ __forceinline__ float code_of(unsigned codes, int which) {
-  return widen(e2m1_t{static_cast<unsigned char>(codes >> 4 * which & 15u)});
-}
-
-// c += the sums of blocks of Block of k, in float32 and ascending order; a device sums in its own order.
-template <class Scale, int Block>
-__device__ inline void mma_blocks(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], unsigned a_scales,
-                                  unsigned b_scales) {
-  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 4, four = lane % 4;
-  unsigned scales[2][2];  // of the rows and of the columns that this lane sums
-  for (int i = 0; i < 2; ++i) {
-    scales[0][i] = __shfl_sync(0xffffffffu, a_scales, 4 * group + i);
-    scales[1][i] = __shfl_sync(0xffffffffu, b_scales, 4 * (2 * four + i));
-  }
-  for (int eight = 0; eight < 8; ++eight) {
-    unsigned codes[2][2];
-    float factors[2][2];
-    for (int i = 0; i < 2; ++i) {
-      codes[0][i] = __shfl_sync(0xffffffffu, a[eight / 4 * 2 + i], 4 * group + eight % 4);
-      codes[1][i] = __shfl_sync(0xffffffffu, b[eight / 4], 4 * (2 * four + i) + eight % 4);
-      for (int side = 0; side < 2; ++side)
-        factors[side][i] = widen(Scale{static_cast<unsigned char>(scales[side][i] >> eight * 8 / Block * 8)});
-    }
-    for (int i = 0; i < 4; ++i) {
-      float sum = 0.0f;
-      for (int k = 0; k < 8; ++k) sum += code_of(codes[0][i / 2], k) * code_of(codes[1][i % 2], k);
-      c[i] = fmaf(factors[0][i / 2] * factors[1][i % 2], sum, c[i]);
-    }
-  }
-}
-
-#else
-
 #define PK_BLOCKS(vector, scale)                                                                                    \
   asm("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::" vector ".f32.e2m1.e2m1.f32." scale \
       " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3}, %10, {%12,%12}, %11, "                                \
@@ -62,7 +27,5 @@ __device__ __forceinline__ void mma_blocks(float (&c)[4], const unsigned (&a)[4]
   }
 }
 #undef PK_BLOCKS
-
-#endif
 
 }  // namespace pk
