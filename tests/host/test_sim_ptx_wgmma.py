@@ -14,7 +14,7 @@ from pygpukit.core.errors import CompileError, KernelCheckError
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.toolchain import nvrtc_candidates
 
-DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32}
+DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
 B_AT = 1 << 15  # where b's tile begins
 CODES = {0: 0, 128: 1, 64: 2, 32: 3}
 
@@ -74,7 +74,8 @@ class Case:
             "GIVEN": ", ".join(f'"r"(rows[t * 4 + {i}])' for i in range(4)) if self.held else '"l"(a)',
             "RIGHT": str(count + given), "MORE": str(count + given + 1), "COUNT": str(count), "SUM": kind,
             "TAIL": tail, "LATER": later, "AFTER": after,
-            "NAME": f"m64n{self.columns}k{DEPTH[self.left]}.{self.result}.{self.left}.{self.right}",
+            "NAME": f"m64n{self.columns}k{DEPTH[self.left]}.{self.result}.{self.left}.{self.right}"
+            + (".and.popc" if self.left == "b1" else ""),
         }  # fmt: skip
         text = KERNEL
         for word in sorted(words, key=len, reverse=True):
@@ -84,7 +85,14 @@ class Case:
 
 def numbers(kind: str, *shape: int) -> np.ndarray:
     """Small whole ones, so that every sum is exact."""
+    if kind == "b1":
+        return np.random.default_rng().integers(0, 2, shape).astype(np.float64)
     return np.random.default_rng().integers(0 if kind == "u8" else -3, 4, shape).astype(np.float64)
+
+
+def codes(values: np.ndarray, kind: str) -> np.ndarray:
+    """As shared memory has them; eight single bits are a byte."""
+    return np.packbits(values != 0, axis=1, bitorder="little") if kind == "b1" else ml_types.bits(values, kind)
 
 
 def laid_out(bits: np.ndarray, swizzle: int, turned: bool, at: int, image: np.ndarray) -> int:
@@ -136,7 +144,7 @@ def made(case: Case, check: bool = False, later: str = "", after: str = "") -> t
     a, b = numbers(case.left, 64, depth), numbers(case.right, case.columns, depth)
     c = numbers("f32", 64, case.columns)
     image = np.random.default_rng().integers(0, 256, 3 << 15, dtype=np.uint8)
-    a_bits, b_bits = ml_types.bits(a, case.left), ml_types.bits(b, case.right)
+    a_bits, b_bits = codes(a, case.left), codes(b, case.right)
     left = laid_out(a_bits, case.swizzles[0], case.turned[0], 0, image)
     right = laid_out(b_bits, case.swizzles[1], case.turned[1], B_AT, image)
     rows = fragments(a_bits, 4 // a_bits.itemsize)
@@ -178,6 +186,8 @@ def made(case: Case, check: bool = False, later: str = "", after: str = "") -> t
         Case(48, "s32", "s8", "u8", (0, 0)),
         Case(24, "s32", "u8", "s8", (64, 64), held=True, more=False),
         Case(256, "s32", "s8", "s8"),
+        Case(48, "s32", "b1", "b1", (32, 128)),
+        Case(8, "s32", "b1", "b1", held=True, more=False),
     ],
     ids=str,
 )
@@ -250,6 +260,7 @@ def test_batches_are_waited_for_in_their_order() -> None:
     [
         ("m64n8k16.f32.f16.f16", "m64n12k16.f32.f16.f16", "m64n12k16.f32.f16.f16 cannot run"),
         ("m64n8k16.f32.f16.f16", "m64n8k8.f32.f16.f16", "cannot run"),
+        ("m64n8k16.f32.f16.f16", "m64n8k256.s32.b1.b1.xor.popc", "cannot run"),
         ("m64n8k16.f32.f16.f16", "m64n8k16.f32.f16.bf16", "cannot run"),
         ("m64n8k16.f32.f16.f16", "m64n16k16.f32.f16.f16", "takes 8 registers of sums, 4 are given"),
         (", 1, 1, 0, 0", ", 2, 1, 0, 0", "a scale is 1 or -1, 2 is given"),

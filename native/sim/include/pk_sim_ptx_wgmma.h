@@ -81,6 +81,16 @@ PK_SIM_MATRIX_INLINE void pk_ptx_read_pieces(unsigned long long tile, bool turne
   }
 }
 
+// Of single bits: where both are set.
+template <class A>
+struct pk_ptx_step {
+  typedef pk_sim_multiply type;
+};
+template <>
+struct pk_ptx_step<pk_sim_mma_b1> {
+  typedef pk_sim_both type;
+};
+
 // Sums are in ascending order of k with one rounding each; a device sums in its own order.
 template <class D, class A, class B>
 struct pk_ptx_products_of {
@@ -109,7 +119,7 @@ struct pk_ptx_products_of {
           const pk_sim_spot at = pk_sim_held<16, 2>(lane, i);
           sum[at.row][at.column] = one.add ? (S)D::of(element(one.sums[lane], 4 * eight + i)) : (S)0;
         }
-      pk_sim_product<pk_sim_multiply>(sum, a, b);
+      pk_sim_product<typename pk_ptx_step<A>::type>(sum, a, b);
       for (int lane = 0; lane < 32; ++lane)
         for (int i = 0; i < 4; ++i) {
           const pk_sim_spot at = pk_sim_held<16, 2>(lane, i);

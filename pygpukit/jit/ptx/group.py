@@ -11,11 +11,11 @@ from pygpukit.jit.ptx.types import TYPES
 _B32, _B64, _PRED, _S32, _U32 = TYPES["b32"], TYPES["b64"], TYPES["pred"], TYPES["s32"], TYPES["u32"]
 _PLACE = "__builtin_FILE(), __builtin_LINE()"
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
-_DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32}
+_DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
 _FACTORS = {"f16": ("f16",), "bf16": ("bf16",), "tf32": ("tf32",), "e4m3": ("e4m3", "e5m2"), "e5m2": ("e4m3", "e5m2"),
-            "s8": ("s8", "u8"), "u8": ("s8", "u8")}  # fmt: skip
+            "s8": ("s8", "u8"), "u8": ("s8", "u8"), "b1": ("b1",)}  # fmt: skip
 _SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"),
-         "s8": ("s32",), "u8": ("s32",)}  # fmt: skip
+         "s8": ("s32",), "u8": ("s32",), "b1": ("s32",)}  # fmt: skip
 _LETTERS = {"f32": "f", "f16": "r", "s32": "r"}
 _ELEMENT = re.compile(r"\((?P<array>(?:\w|\.|::|->)+)\[(?P<index>\s*\d+\s*(?:\+\s*\d+\s*)*)\]\)")
 _HELD = 4  # registers of a warp's rows
@@ -51,7 +51,10 @@ def _product(op: Operation) -> None:
     steps = range(8, 257, 8) if not whole else (8, 24, *range(16, 257, 16))
     if right not in _FACTORS[left] or result not in _SUMS[left] or depth != _DEPTH[left] or columns not in steps:
         raise op.unknown()
-    if saturates and not whole:
+    if left == "b1":
+        op.one_of("and")
+        op.one_of("popc")
+    if saturates and (not whole or left == "b1"):
         raise op.unknown()
     held = isinstance(op.operand(1), Vector)
     turns = (0 if _DEPTH[left] != 16 else 1 if held else 2) if not whole else 0
