@@ -273,3 +273,32 @@ def test_what_has_nothing_to_do_and_what_ends_a_kernel() -> None:
     assert (out.to_numpy() == 5).all()
     with pytest.raises(GPUError):
         launched(source, 1, 8, out, 6, check=False)
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("block", [160, 150])
+def test_votes_of_a_part_of_a_block(block: int, check: bool) -> None:
+    """Two warps, then three, vote again and again, while others of the block come and go at barriers of their own."""
+    source = """extern "C" __global__ void k(const unsigned *in, unsigned *out) {
+  const unsigned i = threadIdx.x, warp = i / 32, number = warp < 2 ? 1 : 5, threads = warp < 2 ? 64 : 96;
+  for (int t = 0; t < 3; ++t) {
+    const unsigned x = in[t * blockDim.x + i];
+    unsigned count, all, any;
+    if (warp == 0 && t == 1) asm volatile("bar.sync 3, 32;" ::: "memory");
+    asm volatile("{ .reg .pred p, q; setp.gt.u32 p, %3, 50; bar.red.popc.u32 %0, %4, %5, p;"
+                 " bar.red.and.pred q, %4, %5, p; selp.u32 %1, 1, 0, q;"
+                 " barrier.cta.red.or.pred q, %4, %5, !p; selp.u32 %2, 1, 0, q; }"
+                 : "=r"(count), "=r"(all), "=r"(any) : "r"(x), "r"(number), "r"(threads) : "memory");
+    out[t * blockDim.x + i] = count | all << 16 | any << 17;
+  }
+}"""
+    rng = np.random.default_rng()
+    x = rng.integers(0, 100, (3, block)).astype("u4")
+    x[1, :64], x[2, 64:] = 60, 40
+    out = gp.from_numpy(np.zeros_like(x))
+    launched(source, 1, block, gp.from_numpy(x), out, check=check)
+    for row, found in zip(x > 50, out.to_numpy(), strict=True):
+        for part in (slice(0, 64), slice(64, block)):
+            votes = row[part]
+            want = int(votes.sum()) | int(votes.all()) << 16 | int(not votes.all()) << 17
+            assert (found[part] == want).all()

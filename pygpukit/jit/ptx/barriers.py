@@ -27,7 +27,7 @@ def _barrier(op: Operation) -> None:
     if what == "arrive" or (not how and op.count == 2):
         op.no_more(2)
         op.need("parts")
-        op.line(f"pk_ptx_part({op.read(0, _U32)}, {op.read(1, _U32)}, {str(what == 'sync').lower()});")
+        op.line(f"pk_ptx_part({op.read(0, _U32)}, {op.read(1, _U32)}, {str(what == 'sync').lower()}, 0u);")
         return
     op.need("barrier")
     if not how:
@@ -37,7 +37,14 @@ def _barrier(op: Operation) -> None:
         return
     kind = op.type("u32" if how == "popc" else "pred")
     op.no_more((3, 4))
-    _whole(op, 1, 2 if op.count == 4 else op.count)
+    if op.count == 4:
+        op.need("parts")
+        vote = f"({op.read(3, _PRED)} ? 1u : 65536u)"
+        votes = op.temporary("unsigned", f"pk_ptx_part({op.read(1, _U32)}, {op.read(2, _U32)}, true, {vote})")
+        values = {"popc": f"({votes} & 0xffffu)", "and": f"({votes} < 65536u)", "or": f"(({votes} & 0xffffu) != 0)"}
+        op.write(0, kind, values[how])
+        return
+    _whole(op, 1, op.count)
     value = f"__syncthreads_{'count' if how == 'popc' else how}({op.read(op.count - 1, _PRED)})"
     op.write(0, kind, f"(unsigned){value}" if how == "popc" else f"({value} != 0)")
 
