@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from zlib import crc32
+from typing import Any
 
 import hypothesis
 import pytest
@@ -28,25 +28,34 @@ sys.path.append(str(REPOSITORY))  # bench/; last, so that an installed pygpukit 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--all-kernels` and `--all-turns`: what a run otherwise takes a sample of."""
-    parser.addoption("--all-kernels", action="store_true", help="run every built-in kernel in checked mode, not a part")
-    parser.addoption("--all-turns", action="store_true", help="run what has its turn at other commits, too")
+    """`--all`: what a run otherwise takes a part of."""
+    parser.addoption("--all", action="store_true", help="run what has its turn at other commits, too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test marked `turns(n)` runs at one commit of n, each case at others; on a GPU, or named, always."""
-    if config.getoption("--all-turns") or config.getoption("-m") == "gpu" or any("::" in one for one in config.args):
+    """A test that takes long runs some of its cases, at other commits others; on a GPU, or named, all of them."""
+    if config.getoption("--all") or config.getoption("-m") == "gpu" or any("::" in one for one in config.args):
         return
-    number, cases, waiting = turn.of_commit(), Counter[str](), []
+    cases, waiting = Counter[str](), []
     for item in items:
-        if mark := item.get_closest_marker("turns"):
-            test = item.nodeid.partition("[")[0]
-            if (crc32(test.encode()) + cases[test] + number) % mark.args[0]:
-                waiting.append(item)
-            cases[test] += 1
+        test = item.nodeid.partition("[")[0]
+        marker = item.get_closest_marker("turns")
+        if not turn.has_come(test, cases[test], marker.args[0] if marker else turn.commits_a_case(test)):
+            waiting.append(item)
+        cases[test] += 1
     config.hook.pytest_deselected(items=waiting)
     left_out = set(waiting)
     items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n 2` a process takes whole files: their tests share what they compile and what their fixtures make."""
+    if config.getoption("dist") != "load":  # the way was chosen by name
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,13 +1,22 @@
 """Which part of what takes long has its turn in this run: a number of the commit's, so one commit has one result.
 
-python tests/turn.py    prints it
+Of a test that takes longer than LIMIT_S, all its cases together, one case of n runs and others at other commits, so
+that a run spends about LIMIT_S on it. durations.json has the seconds, as tools/record_durations.py wrote them.
+
+python tests/turn.py    prints the commit's number
 """
 
 from __future__ import annotations
 
 import functools
+import json
+import math
 import subprocess
 from pathlib import Path
+from zlib import crc32
+
+LIMIT_S = 2.0
+RECORD = Path(__file__).with_name("durations.json")
 
 
 @functools.cache
@@ -19,6 +28,27 @@ def of_commit() -> int:
     except OSError:  # no git
         return 0
     return int(done.stdout.strip()[:12], 16) if done.returncode == 0 else 0
+
+
+@functools.cache
+def recorded() -> dict[str, float]:
+    """Seconds of each test that takes longer than LIMIT_S: "tests/both/test_fft.py::test_lengths" to 12.3."""
+    return json.loads(RECORD.read_text(encoding="utf-8"))
+
+
+def commits_a_case(test: str) -> int:
+    """At one commit of how many each case of a test runs."""
+    return commits_for(recorded().get(test, 0.0))
+
+
+def commits_for(seconds: float) -> int:
+    """The same of a test that takes so long."""
+    return max(1, math.ceil(seconds / LIMIT_S))
+
+
+def has_come(test: str, case: int, commits: int) -> bool:
+    """True where the case, counted from 0, of a test runs, which it does at one commit of so many."""
+    return (crc32(test.encode()) + case + of_commit()) % commits == 0
 
 
 if __name__ == "__main__":

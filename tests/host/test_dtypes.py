@@ -66,7 +66,9 @@ def test_spellings(spelling: object, dtype: DataType) -> None:
     assert dtype == spelling
 
 
-@pytest.mark.parametrize("spelling", ["floaty", "O", None, [], object(), "M8[s]", np.dtype("V3"), 7], ids=repr)
+@pytest.mark.parametrize(
+    "spelling", ["floaty", "O", None, [], pytest.param(object(), id="object"), "M8[s]", np.dtype("V3"), 7], ids=repr
+)
 def test_unknown_spellings_list_the_known(spelling: object) -> None:
     with pytest.raises(gp.DTypeError, match="is not supported; use one of bool, int8"):
         as_dtype(spelling)

@@ -1,7 +1,7 @@
 """Every built-in kernel runs on the simulator in checked mode: no findings, and what float64 gives within rounding.
 
 The kernels come from the catalogue, so that a new one without a call in tests/sweep fails here by its name. A seventh
-of the groups runs, another one at another commit; `--all-kernels` runs all.
+of the groups runs, another one at another commit; `--all` runs all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The groups of this run."""
     if "group" not in metafunc.fixturenames:
         return
-    every = metafunc.config.getoption("--all-kernels")
+    every = metafunc.config.getoption("--all")
     number = turn.of_commit()
     chosen = [one for i, one in enumerate(GROUPS) if every or one.name in ALWAYS or (i + number) % TURNS == 0]
     metafunc.parametrize("group", chosen, ids=lambda group: group.name)
