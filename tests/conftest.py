@@ -101,6 +101,19 @@ def backend_name(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.fixture(params=["numpy", "kernels", pytest.param("cuda", marks=pytest.mark.gpu)])
+def operation_backend(request: pytest.FixtureRequest) -> str:
+    """As backend_name, for tests of operations: on the simulation by NumPy, and by their kernels in checked mode."""
+    import pygpukit as gp
+
+    name = str(request.param)
+    assert gp.backend() == ("cuda" if name == "cuda" else "sim"), gp.backend().reason
+    if name == "kernels":
+        request.getfixturevalue("quickly_compiled")
+        request.getfixturevalue("kernels_on_sim")
+    return name
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of a Chromium, or a skip that says so."""
@@ -138,6 +151,14 @@ def kernels_on_sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(fusion, "_kernels", {})
     with host.built_in_kernels():
         yield
+
+
+@pytest.fixture
+def quickly_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels for the simulator without optimisation: of short runs most of the time is the compiler's."""
+    from pygpukit.jit.compile import simulator
+
+    monkeypatch.setattr(simulator, "_FLAGS", tuple("-O0" if flag == "-O2" else flag for flag in simulator._FLAGS))
 
 
 def pytest_collection_finish() -> None:

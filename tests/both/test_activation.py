@@ -11,7 +11,7 @@ import pytest
 
 import pygpukit as gp
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Array = np.ndarray[Any, Any]
 EPSILON = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}

@@ -11,7 +11,7 @@ from rounded import agree, normal
 import pygpukit as gp
 from pygpukit import ops
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Values = np.ndarray[Any, Any]
 

@@ -12,19 +12,10 @@ from rounded import agree, normal
 import pygpukit as gp
 from pygpukit.ops import host
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Values = np.ndarray[Any, Any]
 SPLIT = 256  # keys of a part
-
-
-@pytest.fixture(autouse=True, params=["operation", "kernel"])
-def path(request: pytest.FixtureRequest) -> None:
-    """The operation as it runs on the backend; on the simulated device its kernel, too, in checked mode."""
-    if request.param == "kernel":
-        if gp.backend() != "sim":
-            pytest.skip("on a GPU the operation is the kernel")
-        request.getfixturevalue("kernels_on_sim")
 
 
 def attention(

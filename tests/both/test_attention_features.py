@@ -13,18 +13,9 @@ from rounded import agree, normal, to_float64
 import pygpukit as gp
 from pygpukit import ops
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Values = np.ndarray[Any, Any]
-
-
-@pytest.fixture(autouse=True, params=["operation", "kernel"])
-def path(request: pytest.FixtureRequest) -> None:
-    """The operation as it runs on the backend; on the simulated device its kernel, too, in checked mode."""
-    if request.param == "kernel":
-        if gp.backend() != "sim":
-            pytest.skip("on a GPU the operation is the kernel")
-        request.getfixturevalue("kernels_on_sim")
 
 
 def seen_by(queries: int, keys: int, causal: bool, window: int | None = None, offset: int | None = None) -> Values:

@@ -14,7 +14,7 @@ from rounded import agree, normal
 import pygpukit as gp
 from pygpukit.kernels import activation
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Values = np.ndarray[Any, Any]
 FUNCTIONS: dict[str, Callable[[gp.GPUArray], gp.GPUArray]] = {
@@ -25,15 +25,6 @@ FUNCTIONS: dict[str, Callable[[gp.GPUArray], gp.GPUArray]] = {
     "sigmoid": gp.sigmoid,
     "tanh": gp.tanh,
 }
-
-
-@pytest.fixture(autouse=True, params=["operation", "kernel"])
-def path(request: pytest.FixtureRequest) -> None:
-    """The operation as it runs on the backend; on the simulated device its kernel, too, in checked mode."""
-    if request.param == "kernel":
-        if gp.backend() != "sim":
-            pytest.skip("on a GPU the operation is the kernel")
-        request.getfixturevalue("kernels_on_sim")
 
 
 def spread(x: Values, w: Values, stride: Any, padding: Any, more: Any, dilation: Any, groups: int) -> Values:

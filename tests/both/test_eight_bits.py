@@ -12,7 +12,7 @@ from device_facts import Facts
 import pygpukit as gp
 from pygpukit import ops
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 Values = np.ndarray[Any, Any]
 
 

@@ -12,7 +12,7 @@ from rounded import agree, normal, to_float64
 import pygpukit as gp
 from pygpukit.ops.matmul import precision
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 

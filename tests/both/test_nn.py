@@ -12,7 +12,7 @@ import pygpukit as gp
 from pygpukit import ops
 from pygpukit._core import native
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Values = np.ndarray[Any, Any]
 

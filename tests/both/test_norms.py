@@ -10,7 +10,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import ops
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 LENGTHS = [1, 2, 31, 33, 1023, 4097, 17_000]

@@ -12,7 +12,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.ops.statistics.methods import METHODS
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Host = np.ndarray[Any, Any]
 DISCRETE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")

@@ -11,7 +11,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import ops
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 Values = np.ndarray[Any, Any]
 LARGEST = {"float8_e4m3": 448.0, "float8_e5m2": 57344.0}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import pygpukit as gp
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 NAMES = [dtype.name for dtype in DTYPES if dtype not in STORAGE_ONLY and dtype != "bfloat16"]
 # Of the largest partial sum: rounding of the result plus that of the sum.

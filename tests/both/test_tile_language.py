@@ -9,10 +9,10 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
-from pygpukit.jit.compile import simulator, tile
+from pygpukit.jit.compile import tile
 
 needs_compiler = pytest.mark.skipif(not is_sim() and bool(tile.missing()), reason="needs a compiler of tile kernels")
-pytestmark = [pytest.mark.usefixtures("backend_name"), needs_compiler]
+pytestmark = [pytest.mark.usefixtures("backend_name", "quickly_compiled"), needs_compiler]
 
 HEAD = """#include <cuda_tile.h>
 #include <cuda_bf16.h>
@@ -167,13 +167,6 @@ extern "C" __tile_global__ void views(float* x, float* y, int rows, int columns,
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng()
-
-
-@pytest.fixture(autouse=True)
-def _without_optimisation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which takes the simulator's compiler the least time."""
-    flags = tuple(flag if flag != "-O2" else "-O0" for flag in simulator._FLAGS)
-    monkeypatch.setattr(simulator, "_FLAGS", flags)
 
 
 def run(name: str, grid: int, *args: Any) -> None:

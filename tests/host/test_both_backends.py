@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-ASKS = re.compile(r"\bbackend_name\b|\bmark\.gpu\b|from context_help import no_context_is_left")
+ASKS = re.compile(r"\b(backend_name|operation_backend)\b|\bmark\.gpu\b|from context_help import no_context_is_left")
 
 
 def test_every_file_of_both_backends_asks_for_one() -> None:

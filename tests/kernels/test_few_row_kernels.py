@@ -12,7 +12,6 @@ import pytest
 from device_facts import Facts
 
 import pygpukit as gp
-from pygpukit.jit.compile import simulator
 from pygpukit.ops.matmul import choose, fp8
 from pygpukit.ops.matmul.cuda_cores import gemv
 from pygpukit.ops.matmul.tile import fp8_weight, half
@@ -23,10 +22,9 @@ ROWS = (1, 3, 8, 17, 64, 65, 200)
 
 
 @pytest.fixture(autouse=True)
-def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+def _kernels(kernels_on_sim: None, quickly_compiled: None, monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
     """Compiled without optimisation and checks, which takes the least time: tests/sweep has these kernels checked."""
     monkeypatch.delenv("PYGPUKIT_CHECK")
-    monkeypatch.setattr(simulator, "_FLAGS", tuple("-O0" if flag == "-O2" else flag for flag in simulator._FLAGS))
     monkeypatch.setattr(choose, "is_sim", lambda: False)
     facts(sm_count=132)
 

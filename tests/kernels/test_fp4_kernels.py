@@ -7,16 +7,14 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import ops
-from pygpukit.jit.compile import simulator
 from pygpukit.ops import host
 from pygpukit.ops.matmul.fp4 import gemv as fp4_gemv
 
 
 @pytest.fixture(autouse=True)
-def _quickly(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _quickly(kernels_on_sim: None, quickly_compiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled without optimisation and checks: tests/sweep has these kernels checked."""
     monkeypatch.delenv("PYGPUKIT_CHECK")
-    monkeypatch.setattr(simulator, "_FLAGS", tuple("-O0" if flag == "-O2" else flag for flag in simulator._FLAGS))
 
 
 def normal(*shape: int) -> gp.GPUArray:

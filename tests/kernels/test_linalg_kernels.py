@@ -25,7 +25,6 @@ from linalg_checks import (
 import pygpukit as gp
 from pygpukit import linalg
 from pygpukit._core import native
-from pygpukit.jit.compile import simulator
 from pygpukit.ops import copying
 from pygpukit.ops.linalg import small
 
@@ -46,13 +45,6 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
         return out
 
     monkeypatch.setattr(native, "empty", made)
-
-
-@pytest.fixture
-def quickly_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without optimisation: most of the time is the compiler's."""
-    flags = tuple(flag if flag != "-O2" else "-O0" for flag in simulator._FLAGS)
-    monkeypatch.setattr(simulator, "_FLAGS", flags)
 
 
 @pytest.mark.parametrize("dtype", SOME)

@@ -13,7 +13,6 @@ from device_facts import Facts
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core import choices
-from pygpukit.jit.compile import simulator
 from pygpukit.ops.matmul.cuda_cores import real
 
 TYPES = ("float32", "float64")
@@ -21,10 +20,9 @@ ACROSS, ELEMENTS = 1, 2  # how an operand is read: not along k, not by whole 16 
 
 
 @pytest.fixture(autouse=True)
-def _kernels(kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _kernels(kernels_on_sim: None, quickly_compiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled without optimisation and checks, which takes the least time: tests/sweep has these kernels checked."""
     monkeypatch.delenv("PYGPUKIT_CHECK")
-    monkeypatch.setattr(simulator, "_FLAGS", tuple("-O0" if flag == "-O2" else flag for flag in simulator._FLAGS))
 
 
 @pytest.fixture(params=[80, 90])
