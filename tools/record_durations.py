@@ -9,6 +9,7 @@ tests of README's command take by that report, in one process.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -24,8 +25,10 @@ def seconds_of_tests(report: Path) -> dict[str, float]:
     """Seconds of each test, its cases and what their fixtures took together."""
     seconds: dict[str, float] = defaultdict(float)
     for case in ElementTree.parse(report).getroot().iter("testcase"):
-        file = case.get("classname", "").replace(".", "/") + ".py"
-        seconds[f"{file}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0))
+        module, *classes = re.split(r"(?<=\.)(?=Test)", case.get("classname", ""))
+        file = module.rstrip(".").replace(".", "/") + ".py"
+        test = "::".join([file, *(name.rstrip(".") for name in classes), case.get("name", "").partition("[")[0]])
+        seconds[test] += float(case.get("time", 0))
     return seconds
 
 

@@ -16,6 +16,7 @@ REPORT = """<testsuites><testsuite>
 <testcase classname="tests.both.test_a" name="test_long[sim-1]" time="3.25"/>
 <testcase classname="tests.both.test_a" name="test_long[sim-2[x]]" time="2.5"/>
 <testcase classname="tests.both.test_a" name="test_short" time="0.5"/>
+<testcase classname="tests.both.test_a.TestB" name="test_long" time="3"/>
 </testsuite></testsuites>"""
 
 
@@ -40,9 +41,12 @@ def test_the_time_of_a_test_says_how_many_commits(monkeypatch: pytest.MonkeyPatc
 def test_the_record_names_tests_that_there_are() -> None:
     tests = set()
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                tests.add(f"{path.relative_to(ROOT).as_posix()}::{node.name}")
+        file = path.relative_to(ROOT).as_posix()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                tests.add(f"{file}::{node.name}")
+            elif isinstance(node, ast.ClassDef):
+                tests |= {f"{file}::{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
     assert tests and sorted(turn.recorded().keys() - tests) == [], "renamed or gone: rename or remove it in the record"
     assert all(seconds > turn.LIMIT_S for seconds in turn.recorded().values())
 
@@ -59,7 +63,10 @@ def test_a_report_becomes_the_record(
     turn.recorded.cache_clear()
     try:
         assert tool.main(str(report)) == 0
-        assert turn.recorded() == {"tests/both/test_a.py::test_long": 5.8}
+        assert turn.recorded() == {
+            "tests/both/test_a.py::TestB::test_long": 3.0,
+            "tests/both/test_a.py::test_long": 5.8,
+        }
     finally:
         turn.recorded.cache_clear()
-    assert capsys.readouterr().out == "6 s in all, 2 s of them without --all, 1 tests in part\n"
+    assert capsys.readouterr().out == "9 s in all, 4 s of them without --all, 2 tests in part\n"

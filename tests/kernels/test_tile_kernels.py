@@ -29,6 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("group", chosen, ids=lambda group: group.name)
 
 
+@pytest.mark.turns(1)  # the groups of this run are a part already
 def test_kernels_of_a_group(group: Group) -> None:
     assert {kernel: seen.failure for kernel, seen in run(group).items() if seen.failure} == {}
 
