@@ -1,0 +1,184 @@
+"""Block manager: which blocks of the KV cache hold which positions of which sequence; no tensors, only numbers."""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import NamedTuple
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import whole
+
+MIN_SIZE = 16  # positions of a block
+
+
+class Copy(NamedTuple):
+    """A block whose contents go to another one before the next step writes there."""
+
+    source: int
+    target: int
+
+
+@dataclass(eq=False)
+class BlockTable:
+    """The blocks of one sequence: position i lies in blocks[i // size]. cached: positions that were there already.
+
+    digests: of the prompt's first blocks, as far as they are registered.
+    """
+
+    blocks: list[int] = field(default_factory=list)
+    cached: int = 0
+    digests: list[bytes] = field(default_factory=list)
+
+
+class BlockManager:
+    """Hands out `count` blocks of `size` positions each.
+
+    A block is used by one table or by several, or free. Free blocks that hold the beginning of a prompt stay findable
+    by its tokens until their room is needed, the longest unused first and of a prompt its end before its beginning.
+    Only what was computed as a prompt's is registered: keys of an answer's positions have the bits of a decode step,
+    which would show. Not safe from several threads: its scheduler's alone. Raises InvalidSpecError for sizes that
+    cannot be.
+    """
+
+    def __init__(self, count: int, size: int) -> None:
+        for name, value, least in (("count", count, 1), ("size", size, MIN_SIZE)):
+            expected = f"a whole number of {least} or more"
+            if whole(value, name, expected) < least:
+                raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
+        self.count, self.size = count, size
+        self._refcounts = [0] * count
+        self._digests: list[bytes | None] = [None] * count
+        self._unused = list(range(count - 1, -1, -1))  # free, with nothing that could be found
+        self._lru: OrderedDict[int, None] = OrderedDict()  # free and findable, the longest unused first
+        self._by_digest: dict[bytes, int] = {}
+
+    @property
+    def free(self) -> int:
+        """Blocks that no table uses."""
+        return len(self._unused) + len(self._lru)
+
+    @property
+    def cached(self) -> int:
+        """Blocks that the beginning of a prompt can be found in, used or free."""
+        return len(self._by_digest)
+
+    @property
+    def shared(self) -> int:
+        """Blocks that several tables use."""
+        return sum(users > 1 for users in self._refcounts)
+
+    def needed(self, positions: int) -> int:
+        """Blocks for so many positions of one sequence."""
+        return -(-positions // self.size)
+
+    def missing(self, table: BlockTable, first: int, end: int) -> int:
+        """Free blocks that grow() takes for these positions."""
+        places = range(first // self.size, min(self.needed(end), len(table.blocks)))
+        shared = sum(self._refcounts[table.blocks[place]] > 1 for place in places)
+        return max(self.needed(end) - len(table.blocks), 0) + shared
+
+    def lookup(self, prompt: Sequence[int]) -> list[int]:
+        """The blocks that hold the beginning of a prompt; its last token is always left to compute."""
+        found = []
+        digest = b""
+        for number in range((len(prompt) - 1) // self.size):
+            digest = self._digest(digest, prompt, number)
+            if (block := self._by_digest.get(digest)) is None:
+                break
+            found.append(block)
+        return found
+
+    def open(self, prompt: Sequence[int]) -> BlockTable:
+        """A table that uses the blocks of lookup(), and no others yet."""
+        blocks = self.lookup(prompt)
+        for block in blocks:
+            self._retain(block)
+        digests = [digest for block in blocks if (digest := self._digests[block]) is not None]
+        return BlockTable(blocks, len(blocks) * self.size, digests)
+
+    def grow(self, table: BlockTable, first: int, end: int) -> list[Copy] | None:
+        """Room to write the positions first .. end - 1, in blocks that no other table uses; what must be copied before.
+
+        None where there are too few free blocks: then nothing has changed. What is written to is not findable any more.
+        """
+        if self.missing(table, first, end) > self.free:
+            return None
+        copies = []
+        for place in range(first // self.size, min(self.needed(end), len(table.blocks))):
+            block = table.blocks[place]
+            if self._refcounts[block] > 1:
+                table.blocks[place] = self._allocate()
+                copies.append(Copy(block, table.blocks[place]))
+                self._release(block)
+            else:
+                self._unregister(block)
+        del table.digests[first // self.size :]
+        table.blocks += [self._allocate() for _ in range(self.needed(end) - len(table.blocks))]
+        return copies
+
+    def register(self, table: BlockTable, prompt: Sequence[int], computed: int) -> None:
+        """Make whole blocks of a prompt findable, of which `computed` positions are in the cache or will be written
+        before a later step reads them. One that is there already stays as it is."""
+        for number in range(len(table.digests), min(computed, len(prompt)) // self.size):
+            digest = self._digest(table.digests[-1] if table.digests else b"", prompt, number)
+            table.digests.append(digest)
+            block = table.blocks[number]
+            if digest not in self._by_digest and self._digests[block] is None:
+                self._by_digest[digest], self._digests[block] = block, digest
+
+    def fork(self, table: BlockTable) -> BlockTable:
+        """Another table of the same blocks; whoever writes into one of them first gets a copy of it."""
+        for block in table.blocks:
+            self._refcounts[block] += 1
+        return BlockTable(list(table.blocks), table.cached, list(table.digests))
+
+    def close(self, table: BlockTable) -> None:
+        """Give all blocks back; the table is empty then."""
+        for block in reversed(table.blocks):
+            self._release(block)
+        table.blocks, table.digests, table.cached = [], [], 0
+
+    def clear(self) -> None:
+        """Nothing is findable any more."""
+        self._unused += self._lru
+        self._lru.clear()
+        self._by_digest.clear()
+        self._digests = [None] * self.count
+
+    def _digest(self, before: bytes, prompt: Sequence[int], number: int) -> bytes:
+        """Of a block's tokens and all before them: nobody finds another one with it, not even who tries."""
+        return sha256(before + array("q", prompt[number * self.size : (number + 1) * self.size]).tobytes()).digest()
+
+    def _retain(self, block: int) -> None:
+        if not self._refcounts[block]:
+            del self._lru[block]
+        self._refcounts[block] += 1
+
+    def _allocate(self) -> int:
+        """A free block to write into: a blank one, or the one that was unused longest."""
+        if self._unused:
+            block = self._unused.pop()
+        else:
+            block, _ = self._lru.popitem(last=False)
+            self._unregister(block)
+        self._refcounts[block] = 1
+        return block
+
+    def _release(self, block: int) -> None:
+        self._refcounts[block] -= 1
+        if self._refcounts[block]:
+            return
+        if self._digests[block] is None:
+            self._unused.append(block)
+        else:
+            self._lru[block] = None
+
+    def _unregister(self, block: int) -> None:
+        digest = self._digests[block]
+        if digest is not None:
+            del self._by_digest[digest]
+            self._digests[block] = None
