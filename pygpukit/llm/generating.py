@@ -14,7 +14,7 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.sampling import Sampling
-from pygpukit.llm.engine.scheduler import Scheduler
+from pygpukit.llm.engine.static_batch import StaticBatch
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
 from pygpukit.models.tokenizer.chat_text import chat_ids
 from pygpukit.models.tokenizer.tokenizer import THINKING
@@ -166,15 +166,15 @@ class Generating:
 
     def _run(self, answers: list[Answer]) -> None:
         """Steps until all answers have ended."""
-        scheduler = Scheduler(self.engine, [answer.sequence for answer in answers])
+        batch = StaticBatch(self.engine, [answer.sequence for answer in answers])
         running = list(answers)
         while running:
-            choices = scheduler.step(ahead=all(answer.goes_on for answer in running)) or []
+            choices = batch.step(ahead=all(answer.goes_on for answer in running)) or []
             for answer, choice in zip(running, choices, strict=True):
                 answer.take(choice)
             for answer in running:
                 if answer.finish_reason is not None:
-                    scheduler.leave(answer.sequence)
+                    batch.leave(answer.sequence)
             running = [answer for answer in running if answer.finish_reason is None]
 
     def _settings(

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.sampling import Choice, Sampling
-from pygpukit.llm.engine.scheduler import Scheduler
 from pygpukit.llm.engine.sequence import Sequence
+from pygpukit.llm.engine.static_batch import StaticBatch
 from pygpukit.llm.text import AnswerText, Piece
 from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
@@ -205,7 +205,7 @@ class Generation:
             raise
         self._stopped = threading.Event()
         self._closed = False
-        self._scheduler = Scheduler(engine, [sequence], self._stopped.is_set)
+        self._batch = StaticBatch(engine, [sequence], self._stopped.is_set)
 
     def __iter__(self) -> Iterator[Token]:
         return self
@@ -216,7 +216,7 @@ class Generation:
             self.close()
             raise StopIteration
         try:
-            choices = self._scheduler.step(ahead=answer.goes_on)
+            choices = self._batch.step(ahead=answer.goes_on)
             token = None if choices is None else answer.take(choices[0])
         except BaseException:
             self.close()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
@@ -81,6 +81,11 @@ class BlockManager:
         shared = sum(self._refcounts[table.blocks[place]] > 1 for place in places)
         return max(self.needed(end) - len(table.blocks), 0) + shared
 
+    def freed(self, tables: Iterable[BlockTable]) -> int:
+        """Blocks that closing all of these tables frees."""
+        uses = Counter(block for table in tables for block in table.blocks)
+        return sum(count == self._refcounts[block] for block, count in uses.items())
+
     def lookup(self, prompt: Sequence[int]) -> list[int]:
         """The blocks that hold the beginning of a prompt; its last token is always left to compute."""
         found = []
@@ -127,7 +132,7 @@ class BlockManager:
             digest = self._digest(table.digests[-1] if table.digests else b"", prompt, number)
             table.digests.append(digest)
             block = table.blocks[number]
-            if digest not in self._by_digest and self._digests[block] is None:
+            if digest not in self._by_digest:
                 self._by_digest[digest], self._digests[block] = block, digest
 
     def fork(self, table: BlockTable) -> BlockTable:
@@ -137,7 +142,7 @@ class BlockManager:
         return BlockTable(list(table.blocks), table.cached, list(table.digests))
 
     def close(self, table: BlockTable) -> None:
-        """Give all blocks back; the table is empty then."""
+        """Give all blocks back; the table gets new, empty lists: who holds the old ones still reads them."""
         for block in reversed(table.blocks):
             self._release(block)
         table.blocks, table.digests, table.cached = [], [], 0

@@ -1,45 +1,260 @@
-"""Scheduler: which sequences of an engine the next step takes, from their prompts to their last token."""
+"""Scheduler: continuous batching. Which rows and which parts of prompts a step computes, over which blocks; no tensors.
+
+A step takes the next position of every sequence that decodes, and of prompts as many tokens as its budget has left.
+Requests come and go between steps. Where blocks run out, the newest of the lowest policy is preempted: it waits, and
+its prompt is prefilled again and the tokens of its answer are decoded again, each in the way in which it was computed
+first, so that its bits stay what they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import math
+from bisect import insort
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from pygpukit.llm.engine.sampling import Choice
+from pygpukit.core.errors import InvalidSpecError, TaskRejectedError
+from pygpukit.core.sizes import whole
+from pygpukit.llm.engine.blocks import BlockManager, Copy
+from pygpukit.llm.engine.clients import Clients
+from pygpukit.llm.engine.request import POLICIES, Request
 
-if TYPE_CHECKING:
-    from pygpukit.llm.engine.engine import Engine
-    from pygpukit.llm.engine.sequence import Sequence
+_TURN = 16  # plans after which those who wait are looked at in any case: their order follows how much is served
+
+
+class Row(NamedTuple):
+    """One position of a sequence that decodes. samples: it gives the next token; else that is known, and the row is
+    computed again. blocks: of the sequence, until the next plan."""
+
+    request: Request
+    position: int
+    samples: bool
+    blocks: Sequence[int]
+
+
+class Chunk(NamedTuple):
+    """Positions start .. end - 1 of a prompt. samples: the first token of the answer comes after them. blocks: as a
+    row's."""
+
+    request: Request
+    start: int
+    end: int
+    samples: bool
+    blocks: Sequence[int]
+
+
+class Plan(NamedTuple):
+    """A step: copies of blocks first, then rows and chunks. preempted, expired: requests that it has no more."""
+
+    copies: Sequence[Copy]
+    rows: Sequence[Row]
+    chunks: Sequence[Chunk]
+    preempted: Sequence[Request]
+    expired: Sequence[Request]
 
 
 class Scheduler:
-    """Static batching: sequences that begin together step together; one that has ended leaves the batch.
+    """Plans steps over the blocks of one model. Not safe from several threads: its engine's loop alone.
 
-    stop: asked between the chunks of a prompt; true ends the prefill.
+    max_rows: sequences that run at a time. budget: tokens of a step, more than that, so that prompts go on beside any
+    number of rows. max_waiting: requests that may wait for their beginning. Raises InvalidSpecError for what cannot be.
     """
 
-    def __init__(self, engine: Engine, sequences: list[Sequence], stop: Callable[[], bool] = lambda: False) -> None:
-        self._engine, self._stop = engine, stop
-        self.running = list(sequences)
-        self._waiting = bool(self.running)  # for prefill: all of them at once
+    def __init__(self, blocks: BlockManager, *, max_rows: int = 256, budget: int = 768, max_waiting: int = 256) -> None:
+        for name, value, least in (("max_rows", max_rows, 1), ("budget", budget, 2), ("max_waiting", max_waiting, 0)):
+            expected = f"a whole number of {least} or more"
+            if whole(value, name, expected) < least:
+                raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
+        if budget <= max_rows:
+            raise InvalidSpecError(
+                f"budget={budget} leaves prompts nothing beside {max_rows} rows; give more", "budget"
+            )
+        self.blocks, self.max_rows, self.budget, self.max_waiting = blocks, max_rows, budget, max_waiting
+        self.running: list[Request] = []  # by rank
+        self.waiting: list[Request] = []
+        self._clients = Clients()
+        self._arrived = 0
+        self._settled = True  # nobody could begin since the last who tried: nothing came, nothing was given back
+        self._plans = 0
+        self._next_deadline = math.inf
 
-    def step(self, ahead: bool = False) -> list[Choice] | None:
-        """The next token of each running sequence; None where stop() ended the prefill. Holds the engine's lock.
+    def submit(self, request: Request) -> None:
+        """Let it wait for its turn.
 
-        ahead: whether the step after this one may be begun already.
+        Raises TaskRejectedError where too many wait, InvalidSpecError where it would not fit with all blocks its own.
         """
-        engine, running = self._engine, self.running
-        with engine.lock:
-            step = engine.step(running)
-            if not self._waiting:
-                return step.run(running, ahead=ahead)
-            step.load(running)
-            for row, sequence in enumerate(running):
-                if not engine.prefill(sequence, step, row, self._stop):
-                    return None
-            self._waiting = False
-            return step.sample(running)
+        needed = self.blocks.needed(request.positions)
+        if needed > self.blocks.count:
+            room = self.blocks.count * self.blocks.size
+            raise InvalidSpecError(
+                f"a prompt of {len(request.prompt)} tokens and an answer of {request.max_new_tokens} need "
+                f"{request.positions} positions, and the KV cache has {room}; shorten them, or give it more memory",
+                "max_new_tokens",
+            )
+        waiting = sum(not other.preemptions for other in self.waiting)
+        if waiting >= self.max_waiting:
+            detail = {"waiting": waiting, "limit": self.max_waiting}
+            raise TaskRejectedError(f"{waiting} requests wait already; come back later", "QueueFull", detail)
+        request.number = self._arrived
+        self._arrived += 1
+        self._clients.enter(request.client)
+        self._wait(request)
+        self._next_deadline = min(self._next_deadline, request.deadline)
 
-    def leave(self, sequence: Sequence) -> None:
-        """Take a sequence that has ended out of the batch."""
-        self.running.remove(sequence)
+    def end(self, request: Request) -> None:
+        """It has ended, or nobody wants it any more: its blocks are free at once, since whoever gets them writes after
+        the steps that were planned before. Nothing happens where it has ended already."""
+        if request.state == "ended":
+            return
+        self._remove(request)
+        request.state = "ended"
+        self._clients.leave(request.client)
+
+    def plan(self, now: float = 0.0) -> Plan:
+        """The next step; it must be launched before anything else is asked. A request whose last token it chooses has
+        ended with it. now: the time that deadlines are of."""
+        expired = self._expire(now)
+        preempted: list[Request] = []
+        copies: list[Copy] = []
+        self._plans += 1
+        if not self._settled or self._plans % _TURN == 0:
+            self._admit(preempted, copies)
+        rows = self._rows(preempted, copies)
+        chunks = self._chunks(self.budget - len(rows))
+        for request in [*(row.request for row in rows), *(chunk.request for chunk in chunks)]:
+            if request.sampled == request.max_new_tokens:
+                self.end(request)
+        return Plan(copies, rows, chunks, preempted, expired)
+
+    def place(self, request: Request) -> int:
+        """How many waiting requests go before a waiting one."""
+        own = self._order(request)
+        return sum(self._order(other) < own for other in self.waiting)
+
+    def _order(self, request: Request) -> tuple[int, int, int, float, int]:
+        """Which of two waiting requests, or of two prompts, goes first: the smaller."""
+        client = request.client
+        counts = self._clients.served(client), self._clients.running(client)
+        return request.tier, *counts, request.deadline, request.number
+
+    def _wait(self, request: Request) -> None:
+        request.state = "waiting"
+        self.waiting.append(request)
+        self._settled = False
+
+    def _remove(self, request: Request) -> None:
+        """Out of the queue it is in; its blocks are free."""
+        if request.state == "running":
+            self.running.remove(request)
+            self._clients.change_running(request.client, -1)
+        else:
+            self.waiting.remove(request)
+        self.blocks.close(request.table)
+        self._settled = False
+
+    def _preempt(self, request: Request, preempted: list[Request]) -> None:
+        self._remove(request)
+        request.computed = 0
+        request.preemptions += 1
+        preempted.append(request)
+        self._wait(request)
+
+    def _expire(self, now: float) -> list[Request]:
+        if now < self._next_deadline:
+            return []
+        live = [*self.running, *self.waiting]
+        expired = [request for request in live if request.deadline <= now]
+        for request in expired:
+            self.end(request)
+        self._next_deadline = min((r.deadline for r in live if r.state != "ended"), default=math.inf)
+        return expired
+
+    def _admit(self, preempted: list[Request], copies: list[Copy]) -> None:
+        """Begin waiting requests in their order. One that does not fit lets nobody of its policy go before it; those of
+        lower ones may, since they give way to it as soon as it fits."""
+        for tier in range(len(POLICIES)):
+            while candidates := [request for request in self.waiting if request.tier == tier]:
+                request = min(candidates, key=self._order)
+                if not self._begin(request, preempted, copies):
+                    break
+        self._settled = True
+
+    def _begin(self, request: Request, preempted: list[Request], copies: list[Copy]) -> bool:
+        """Whether there is room for a request, if need be in the place of others; then it runs."""
+        blocks, table = self.blocks, self.blocks.open(request.prompt)
+        end = request.positions if request.tier == 0 else request.length
+        victims: list[Request] = []
+
+        def fits() -> bool:
+            """With a block more for each that may soon need one, lest it preempts who has just begun."""
+            growing = sum(other.tier > 0 for other in self.running) - len(victims)
+            free = blocks.free + blocks.freed(victim.table for victim in victims)
+            rows = self.max_rows - len(self.running) + len(victims)
+            return rows > 0 and free >= blocks.missing(table, table.cached, end) + growing
+
+        for other in reversed(self.running):
+            if fits():
+                break
+            if self._displaces(request, other, victims):
+                victims.append(other)
+        if not fits():
+            blocks.close(table)
+            return False
+        for victim in victims:
+            self._preempt(victim, preempted)
+        grown = blocks.grow(table, table.cached, end)
+        assert grown is not None, "there are as many free blocks as were counted"
+        copies += grown
+        self.waiting.remove(request)
+        request.table, request.computed, request.state = table, table.cached, "running"
+        insort(self.running, request, key=lambda other: other.rank)
+        self._clients.change_running(request.client, 1)
+        return True
+
+    def _displaces(self, request: Request, other: Request, victims: list[Request]) -> bool:
+        """Whether a waiting request takes the place of a running one: of a lower policy, or of one of the same whose
+        client would still run more than its own. So what is displaced does not displace in turn."""
+        if request.tier != other.tier:
+            return request.tier < other.tier
+        gone = sum(victim.client == other.client for victim in victims)
+        return other.tier > 0 and (
+            self._clients.running(request.client) + 1 < self._clients.running(other.client) - gone
+        )
+
+    def _rows(self, preempted: list[Request], copies: list[Copy]) -> list[Row]:
+        """A row of each sequence that decodes, with a block for it; those of the lowest rank give theirs."""
+        rows = []
+        for request in list(self.running):
+            if request.state != "running" or request.computed < len(request.prompt):
+                continue
+            while (grown := self.blocks.grow(request.table, request.computed, request.computed + 1)) is None:
+                victim = self.running[-1]
+                self._preempt(victim, preempted)
+                if victim is request:
+                    break
+            if grown is None:
+                continue
+            copies += grown
+            samples = request.computed == request.length - 1
+            rows.append(Row(request, request.computed, samples, request.table.blocks))
+            self._advance(request, request.computed + 1)
+        return rows
+
+    def _chunks(self, left: int) -> list[Chunk]:
+        """Parts of prompts, as many tokens as are left."""
+        chunks = []
+        prefilling = [request for request in self.running if request.computed < len(request.prompt)]
+        for request in sorted(prefilling, key=self._order):
+            start, end = request.computed, min(request.computed + left, len(request.prompt))
+            if end == start:
+                break
+            chunks.append(Chunk(request, start, end, end == request.length, request.table.blocks))
+            left -= end - start
+            self._advance(request, end)
+            self.blocks.register(request.table, request.prompt, end)
+        return chunks
+
+    def _advance(self, request: Request, computed: int) -> None:
+        self._clients.charge(request.client, max(computed - request.charged, 0))
+        request.computed, request.charged = computed, max(computed, request.charged)
+        request.sampled += computed == request.length

@@ -1,0 +1,73 @@
+"""Request: what a client asked of an engine, and how far its scheduler has come with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import whole
+from pygpukit.llm.engine.blocks import BlockTable
+
+Policy: TypeAlias = Literal["guaranteed", "burstable", "best_effort"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)  # the first goes first
+
+
+@dataclass(eq=False)
+class Request:
+    """An answer of up to max_new_tokens tokens to a prompt. Raises InvalidSpecError for what cannot be.
+
+    policy: "guaranteed" has its blocks for the whole answer from its beginning on and is never preempted; "burstable"
+    goes before "best_effort". client: those of one policy share evenly, whatever each asks for. deadline: the time, of
+    the clock that the scheduler is told, at which the answer is worth nothing any more.
+
+    Of its scheduler: number, in order of arrival. state: "waiting" also when it was preempted. computed: positions
+    whose keys are in the cache once the step that was planned last has run. sampled: tokens of the answer that are
+    chosen then. preemptions: how often its blocks were taken away.
+    """
+
+    prompt: Sequence[int]
+    max_new_tokens: int
+    policy: Policy = "burstable"
+    client: str = ""
+    deadline: float = math.inf
+    number: int = 0
+    state: Literal["waiting", "running", "ended"] = "waiting"
+    computed: int = 0
+    sampled: int = 0
+    preemptions: int = 0
+    charged: int = 0  # positions that its client has paid for
+    table: BlockTable = field(default_factory=BlockTable)
+
+    def __post_init__(self) -> None:
+        expected = "a whole number of 1 or more"
+        if whole(self.max_new_tokens, "max_new_tokens", expected) < 1:
+            raise InvalidSpecError(f"max_new_tokens={self.max_new_tokens}; give {expected}", "max_new_tokens")
+        if not self.prompt:
+            raise InvalidSpecError("the prompt is empty; a model needs at least one token", "prompt")
+        if self.policy not in POLICIES:
+            raise InvalidSpecError(f"policy={self.policy!r}; give one of {', '.join(POLICIES)}", "policy")
+        if math.isnan(self.deadline):
+            raise InvalidSpecError("deadline is no number; give a time, or math.inf for none", "deadline")
+
+    @property
+    def length(self) -> int:
+        """Tokens of the prompt and those of the answer that are chosen."""
+        return len(self.prompt) + self.sampled
+
+    @property
+    def positions(self) -> int:
+        """Positions of the cache that it needs when it ends; its last token has none."""
+        return len(self.prompt) + self.max_new_tokens - 1
+
+    @property
+    def tier(self) -> int:
+        """The policy's place: 0 goes first."""
+        return POLICIES.index(self.policy)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Which of two running requests keeps its blocks: the smaller."""
+        return self.tier, self.number

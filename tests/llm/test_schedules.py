@@ -1,0 +1,214 @@
+"""Continuous batching against a simple model: what each sequence says alone; blocks that are memory; 10^5 schedules."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+
+import pytest
+
+from pygpukit.core.errors import InvalidSpecError, TaskRejectedError
+from pygpukit.llm.engine import blocks as blocks_module
+from pygpukit.llm.engine.blocks import BlockManager
+from pygpukit.llm.engine.request import POLICIES, Request
+from pygpukit.llm.engine.scheduler import Plan, Scheduler
+
+END = 0  # a token that ends an answer
+SCHEDULES, GROUPS = 100_000, 20
+
+
+def after(state: int, token: int, decoded: bool) -> int:
+    """What a position leaves in the cache: it follows from all tokens before and how each was computed."""
+    return hash((state, token, decoded))
+
+
+def chosen(state: int) -> int:
+    """The next token."""
+    return (state >> 7) % 9
+
+
+def states(prompt: list[int]) -> list[int]:
+    """What the positions of a prompt leave in the cache."""
+    return list(accumulate(prompt, lambda state, token: after(state, token, False), initial=0))[1:]
+
+
+def alone(prompt: list[int], count: int) -> list[int]:
+    """The simple model: the answer of a sequence that nobody is beside."""
+    state, answer = states(prompt)[-1], list[int]()
+    while len(answer) < count:
+        answer.append(chosen(state))
+        if answer[-1] == END:
+            break
+        state = after(state, answer[-1], True)
+    return answer
+
+
+class Device:
+    """Runs plans on blocks of memory, as an engine does: reads what a table says, and checks that it is the sequence's
+    own past."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        blocks = scheduler.blocks
+        self.memory = [[None] * blocks.size for _ in range(blocks.count)]
+        self.answers: dict[Request, list[int]] = {}
+        self.states: dict[Request, list[int]] = {}
+        self.late: list[tuple[Request, int]] = []  # chosen by the last plan, not read yet
+
+    def launch(self, plan: Plan) -> list[tuple[Request, int]]:
+        """Tokens that a plan chose."""
+        for source, target in plan.copies:
+            self.memory[target] = list(self.memory[source])
+        tokens = []
+        for request, position, samples, table in plan.rows:
+            said = self.answers[request]
+            index = position - len(request.prompt)
+            # A row begun before the token before it was read takes that from the device.
+            known = said[index] if index < len(said) else dict(self.late)[request]
+            state = self.compute(request, table, position, [known], True)
+            if samples:
+                assert index + 1 == len(said) + (request in dict(self.late)), "no token is chosen twice"
+                tokens.append((request, chosen(state)))
+        for request, start, end, samples, table in plan.chunks:
+            state = self.compute(request, table, start, request.prompt[start:end], False)
+            is_first = not self.answers[request] and request not in dict(self.late)
+            assert samples == (end == len(request.prompt) and is_first)
+            if samples:
+                tokens.append((request, chosen(state)))
+        return tokens
+
+    def compute(self, request: Request, table: Sequence[int], start: int, tokens: list[int], decoded: bool) -> int:
+        size, past = self.scheduler.blocks.size, self.states[request]
+        read = [entry for block in table for entry in self.memory[block]][:start]
+        assert read == past[:start], "a sequence reads what is not its own"
+        state = read[-1] if read else 0
+        for position, token in enumerate(tokens, start):
+            state = after(state, token, decoded)
+            self.memory[table[position // size]][position % size] = state
+            past[position : position + 1] = [state]
+        return state
+
+
+class Schedule:
+    """One random life of a scheduler."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        pick = self.random.randint
+        rows = pick(1, 4)
+        self.scheduler = Scheduler(
+            BlockManager(pick(3, 9), pick(1, 3)), max_rows=rows, budget=rows + pick(1, 6), max_waiting=pick(1, 5)
+        )
+        self.device = Device(self.scheduler)
+        self.now, self.wanted = 0, dict[Request, list[int]]()
+        self.given_up = set[Request]()
+        self.refused = 0
+
+    def submit(self) -> None:
+        pick = self.random.randint
+        prompt = [1, 2, 3, 1, 2, 3][: pick(0, 6)] + [pick(1, 2) for _ in range(pick(0, 2))] or [1]
+        deadline = self.now + pick(1, 15) if pick(0, 5) == 0 else math.inf
+        request = Request(prompt, pick(1, 6), self.random.choice(POLICIES), self.random.choice("abc"), deadline)
+        blocks, waiting = self.scheduler.blocks, [r for r in self.scheduler.waiting if not r.preemptions]
+        too_large = -(-request.positions // blocks.size) > blocks.count
+        try:
+            self.scheduler.submit(request)
+        except InvalidSpecError:
+            assert too_large
+        except TaskRejectedError:
+            assert not too_large and len(waiting) == self.scheduler.max_waiting
+        else:
+            assert not too_large
+            self.wanted[request] = alone(prompt, request.max_new_tokens)
+            self.device.answers[request], self.device.states[request] = [], states(prompt)
+
+    def step(self) -> None:
+        """A plan is made and launched; sometimes before the tokens of the one before are read."""
+        if self.random.random() < 0.6:
+            self.read()
+        self.now += 1
+        plan = self.scheduler.plan(self.now)
+        self.check(plan)
+        tokens = self.device.launch(plan)
+        self.given_up |= set(plan.expired)
+        self.read()
+        self.device.late = tokens
+
+    def read(self) -> None:
+        """The tokens of the last plan: those of requests that nobody wants any more are dropped."""
+        for request, token in self.device.late:
+            answer = self.device.answers[request]
+            if request in self.given_up or (answer and answer[-1] == END):
+                continue
+            answer.append(token)
+            if token == END:
+                self.scheduler.end(request)
+        self.device.late = []
+
+    def check(self, plan: Plan) -> None:
+        scheduler = self.scheduler
+        busy = Counter([row.request for row in plan.rows] + [chunk.request for chunk in plan.chunks])
+        assert all(count == 1 for count in busy.values())
+        assert len(plan.rows) <= scheduler.max_rows >= len(scheduler.running)
+        assert len(plan.rows) + sum(chunk.end - chunk.start for chunk in plan.chunks) <= scheduler.budget
+        assert all(request.tier > 0 for request in plan.preempted)
+        assert scheduler.running == sorted(scheduler.running, key=lambda request: request.rank)
+        assert all(request.deadline > self.now for request in (*scheduler.running, *scheduler.waiting))
+        assert all(not request.computed and not request.table.blocks for request in scheduler.waiting)
+        used = {block for request in scheduler.running for block in request.table.blocks}
+        assert scheduler.blocks.free == scheduler.blocks.count - len(used)
+
+    def disturb(self) -> None:
+        """A client goes, a sequence is preempted whatever the reason, the cache is emptied."""
+        what, scheduler = self.random.randint(0, 3), self.scheduler
+        live = [*scheduler.running, *scheduler.waiting]
+        if what == 0 and live:
+            request = self.random.choice(live)
+            free, held = scheduler.blocks.free, scheduler.blocks.freed([request.table])
+            scheduler.end(request)
+            assert scheduler.blocks.free == free + held and not request.table.blocks
+            self.given_up.add(request)
+        elif what < 3 and scheduler.running:
+            scheduler._preempt(self.random.choice(scheduler.running), [])
+        else:
+            scheduler.blocks.clear()
+
+    def run(self) -> None:
+        for _ in range(self.random.randint(3, 20)):
+            action = self.random.random()
+            if action < 0.35:
+                self.submit()
+            elif action < 0.85:
+                self.step()
+            else:
+                self.disturb()
+        for _ in range(400):
+            if not (self.scheduler.running or self.scheduler.waiting or self.device.late):
+                break
+            self.step()
+        else:
+            raise AssertionError("it does not come to an end")
+        for request, answer in self.wanted.items():
+            found = self.device.answers[request]
+            assert request.state == "ended" and not request.table.blocks
+            assert found == (answer[: len(found)] if request in self.given_up else answer)
+        assert self.scheduler.blocks.free == self.scheduler.blocks.count
+        assert self.scheduler._clients._clients == {}
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of any size, so that small schedules meet every case."""
+    monkeypatch.setattr(blocks_module, "MIN_SIZE", 1)
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_no_token_is_lost_doubled_or_out_of_order_and_no_block_leaks(group: int) -> None:
+    for seed in range(group, SCHEDULES, GROUPS):
+        try:
+            Schedule(seed).run()
+        except AssertionError as error:
+            raise AssertionError(f"schedule {seed}: {error}") from error
