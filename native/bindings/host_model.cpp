@@ -121,10 +121,10 @@ host::Attention attention_of(const py::object &qkv, const py::object &positions,
   const ArrayObject *keys = given(k, PK_FLOAT32, {-1, -1, -1, -1}, "k", kept);
   found.slot_count = keys->shape[0];
   found.kv_heads = keys->shape[1];
-  found.capacity = keys->shape[2];
+  found.size = keys->shape[2];
   found.dim = keys->shape[3];
   found.k = at(keys);
-  found.v = at(given(v, PK_FLOAT32, {found.slot_count, found.kv_heads, found.capacity, found.dim}, "v", kept));
+  found.v = at(given(v, PK_FLOAT32, {found.slot_count, found.kv_heads, found.size, found.dim}, "v", kept));
   const ArrayObject *rows = given(qkv, PK_FLOAT32, {-1, -1}, "qkv", kept);
   found.qkv = at(rows);
   found.rows = rows->shape[0];
@@ -133,7 +133,11 @@ host::Attention attention_of(const py::object &qkv, const py::object &positions,
       found.heads % found.kv_heads != 0)
     throw py::value_error("qkv has another width than queries, keys and values of that cache");
   found.positions = at<const int32_t>(given(positions, PK_INT32, {found.rows}, "positions", kept));
-  found.slots = at<const int32_t>(given(slots, PK_INT32, {found.rows}, "slots", kept));
+  const bool is_table = is_array(slots.ptr()) && as_array(slots.ptr())->ndim == 2;
+  const ArrayObject *table = is_table ? given(slots, PK_INT32, {found.rows, -1}, "slots", kept)
+                                      : given(slots, PK_INT32, {found.rows}, "slots", kept);
+  found.slots = at<const int32_t>(table);
+  found.blocks = is_table ? table->shape[1] : 1;
   return found;
 }
 

@@ -25,8 +25,10 @@ void rotated(const Attention &a, float *head, int64_t position, const Norm &norm
   }
 }
 
-float *cached(const Attention &a, float *cache, int64_t row, int64_t head) {
-  return cache + ((a.slots[row] * a.kv_heads + head) * a.capacity) * a.dim;
+// Elements before a head's position in the cache.
+int64_t place_of(const Attention &a, int64_t row, int64_t head, int64_t position) {
+  const int64_t slot = a.slots[row * a.blocks + position / a.size];
+  return ((slot * a.kv_heads + head) * a.size + position % a.size) * a.dim;
 }
 
 void place_row(const Attention &a, int64_t row) {
@@ -36,20 +38,25 @@ void place_row(const Attention &a, int64_t row) {
   for (int64_t head = 0; head < a.heads; ++head) rotated(a, q + head * a.dim, position, a.q_norm);
   for (int64_t head = 0; head < a.kv_heads; ++head) {
     rotated(a, k + head * a.dim, position, a.k_norm);
-    std::memcpy(cached(a, a.k, row, head) + position * a.dim, k + head * a.dim, bytes);
-    std::memcpy(cached(a, a.v, row, head) + position * a.dim, v + head * a.dim, bytes);
+    const int64_t place = place_of(a, row, head, position);
+    std::memcpy(a.k + place, k + head * a.dim, bytes);
+    std::memcpy(a.v + place, v + head * a.dim, bytes);
   }
 }
 
 void see(const Attention &a, int64_t row, int64_t head) {
   const int64_t end = a.positions[row] + 1, first = a.window > 0 ? std::max<int64_t>(0, end - a.window) : 0;
-  const int64_t group = head / (a.heads / a.kv_heads), keys = end - first;
+  const int64_t keys = end - first, group = head / (a.heads / a.kv_heads) * a.size * a.dim;
   if (static_cast<int64_t>(t_scores.size()) < keys) t_scores.resize(static_cast<size_t>(keys));
   kernels().look({.q = a.qkv + (row * (a.heads + 2 * a.kv_heads) + head) * a.dim,
-                  .k = cached(a, a.k, row, group) + first * a.dim,
-                  .v = cached(a, a.v, row, group) + first * a.dim,
+                  .k = a.k + group,
+                  .v = a.v + group,
                   .out = a.out + (row * a.heads + head) * a.dim,
                   .scores = t_scores.data(),
+                  .blocks = a.slots + row * a.blocks + first / a.size,
+                  .stride = a.kv_heads * a.size * a.dim,
+                  .block = a.size,
+                  .skipped = first % a.size,
                   .keys = keys,
                   .dim = a.dim,
                   .scale = a.scale});
@@ -59,9 +66,11 @@ void see(const Attention &a, int64_t row, int64_t head) {
 
 bool Attention::sound() const {
   for (int64_t row = 0; row < rows; ++row) {
-    const bool turns = cos == nullptr || positions[row] < table_rows;
-    if (positions[row] < 0 || positions[row] >= capacity || slots[row] < 0 || slots[row] >= slot_count || !turns)
-      return false;
+    const int64_t position = positions[row];
+    const bool turns = cos == nullptr || position < table_rows;
+    if (position < 0 || position >= size * blocks || !turns) return false;
+    for (int64_t i = 0; i <= position / size; ++i)
+      if (slots[row * blocks + i] < 0 || slots[row * blocks + i] >= slot_count) return false;
   }
   return true;
 }

@@ -4,7 +4,8 @@
 
 namespace pk::host {
 
-// qkv: (rows, (heads + 2 kv_heads) dim). k, v: (slots, kv_heads, capacity, dim). tables: (positions, dim / 2) or null.
+// qkv: (rows, (heads + 2 kv_heads) dim). k, v: (slots, kv_heads, size, dim): a sequence lies in `blocks` of them, whose
+// numbers are in slots, (rows, blocks). cos, sin: (positions, dim / 2) or null.
 struct Attention {
   float *qkv;
   const int32_t *positions, *slots;
@@ -12,7 +13,7 @@ struct Attention {
   const float *cos, *sin;
   Norm q_norm, k_norm;
   float *out;  // (rows, heads dim)
-  int64_t rows, heads, kv_heads, dim, capacity, slot_count, table_rows;
+  int64_t rows, heads, kv_heads, dim, size, slot_count, blocks, table_rows;
   int64_t window;  // 0: all keys are seen
   float scale;     // that scores are multiplied by
 

@@ -31,10 +31,13 @@ struct Weight {
 };
 
 // One row of queries that stand at one position: heads that share keys are computed together by the caller's loop.
+// Its keys lie in blocks of the cache, `block` in each: in the first from key `skipped` on.
 struct Look {
-  const float *q, *k, *v;  // (dim), (keys, dim), (keys, dim)
+  const float *q, *k, *v;  // (dim), and a head of the cache's first block
   float *out, *scores;     // (dim), room for `keys` numbers
-  int64_t keys, dim;
+  const int32_t *blocks;
+  int64_t stride;  // elements from one block to the next
+  int64_t block, skipped, keys, dim;
   float scale;
 };
 

@@ -299,11 +299,23 @@ void norm(const float *x, const float *weight, const float *bias, int64_t count,
   });
 }
 
+// fn(number of the key, where its elements begin), in order.
+template <typename Fn>
+PK_INLINE void each_key(const Look &given, const Fn &fn) {
+  int64_t key = 0, skipped = given.skipped;
+  for (const int32_t *block = given.blocks; key < given.keys; ++block) {
+    const int64_t left = given.block - skipped, end = given.keys - key < left ? given.keys : key + left;
+    for (int64_t place = *block * given.stride + skipped * given.dim; key < end; ++key, place += given.dim)
+      fn(key, place);
+    skipped = 0;
+  }
+}
+
 void look(const Look &given) {
   const int64_t dim = given.dim, whole = dim / kStep * kStep;
   float most = -__builtin_inff();
-  for (int64_t key = 0; key < given.keys; ++key) {
-    const float *k = given.k + key * dim;
+  each_key(given, [&](int64_t key, int64_t place) {
+    const float *k = given.k + place;
     Lanes first = every(0), second = every(0);
     for (int64_t d = 0; d < whole; d += kStep) {
       first = first + load(given.q + d) * load(k + d);
@@ -313,7 +325,7 @@ void look(const Look &given) {
     for (int64_t d = whole; d < dim; ++d) score += given.q[d] * k[d];
     given.scores[key] = score *= given.scale;
     most = score > most ? score : most;
-  }
+  });
   lane_by_lane(given.scores, given.scores, given.scores, given.keys, given.scores,
                [most](const Lanes &s, const Lanes &, const Lanes &) { return exponential(s - most); });
   const float total = summed(given.scores, given.keys, [](const Lanes &v) { return v; });
@@ -321,20 +333,22 @@ void look(const Look &given) {
     const int64_t lanes = (dim - d) / kLanes < 4 ? (dim - d) / kLanes : 4;
     if (lanes == 4) {
       Lanes sum[4] = {every(0), every(0), every(0), every(0)};
-      for (int64_t key = 0; key < given.keys; ++key)
-        for (int i = 0; i < 4; ++i) sum[i] = sum[i] + load(given.v + key * dim + d + i * kLanes) * given.scores[key];
+      each_key(given, [&](int64_t key, int64_t place) {
+        for (int i = 0; i < 4; ++i) sum[i] = sum[i] + load(given.v + place + d + i * kLanes) * given.scores[key];
+      });
       for (int i = 0; i < 4; ++i) store(given.out + d + i * kLanes, sum[i] / total);
       continue;
     }
     for (int64_t i = 0; i < lanes; ++i) {
       Lanes sum = every(0);
-      for (int64_t key = 0; key < given.keys; ++key)
-        sum = sum + load(given.v + key * dim + d + i * kLanes) * given.scores[key];
+      each_key(given, [&](int64_t key, int64_t place) {
+        sum = sum + load(given.v + place + d + i * kLanes) * given.scores[key];
+      });
       store(given.out + d + i * kLanes, sum / total);
     }
     for (int64_t at = d + lanes * kLanes; at < dim && at < d + 4 * kLanes; ++at) {
       float sum = 0;
-      for (int64_t key = 0; key < given.keys; ++key) sum += given.v[key * dim + at] * given.scores[key];
+      each_key(given, [&](int64_t key, int64_t place) { sum += given.v[place + at] * given.scores[key]; });
       given.out[at] = sum / total;
     }
   }

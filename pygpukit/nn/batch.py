@@ -18,10 +18,12 @@ BLOCK = 64
 
 @dataclass(frozen=True)
 class Batch:
-    """R rows. tokens, positions and slots: int32 (R,) on the device: what stands where in which sequence's cache.
+    """R rows. tokens and positions: int32 (R,) on the device: what stands where in its sequence.
 
+    slots: where that sequence's keys are: int32 (R,), its slot of a cache that has one for each sequence, or (R, n),
+    the blocks that hold its positions in order; entries behind those that it has are not read.
     start: of a prefill, whose rows follow each other in one sequence, the position of the first, and slot that
-    sequence's slot; None in decode, when each row is the next one of a sequence of its own.
+    sequence's slot or its first block; None in decode, when each row is the next one of a sequence of its own.
     """
 
     tokens: GPUArray
@@ -36,16 +38,22 @@ class Batch:
         return self.tokens.shape[0]
 
     @property
+    def blocks(self) -> int:
+        """Blocks of the cache that a sequence can have; 1 where it has a slot."""
+        return 1 if self.slots.ndim == 1 else self.slots.shape[1]
+
+    @property
     def decodes(self) -> bool:
         """True if it is a decode step: one row a sequence."""
         return self.start is None
 
 
-def new_batch(count: int) -> Batch:
-    """A batch whose tokens, positions and sequences are set later."""
+def new_batch(count: int, blocks: int | None = None) -> Batch:
+    """A batch whose tokens, positions and slots, or blocks of sequences that can have so many, are set later."""
     from pygpukit.array import factory
 
-    return Batch(factory.zeros(count, "int32"), factory.zeros(count, "int32"), factory.zeros(count, "int32"))
+    slots = (count,) if blocks is None else (count, blocks)
+    return Batch(factory.zeros(count, "int32"), factory.zeros(count, "int32"), factory.zeros(slots, "int32"))
 
 
 def product(x: Any, weight: GPUArray) -> Any:

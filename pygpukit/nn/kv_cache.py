@@ -18,7 +18,7 @@ PATIENCE_S = 5.0  # that a slot is waited for: another thread may be about to cl
 
 @dataclass
 class LayerCache:
-    """Keys and values of one layer: (slots, key heads, positions, head_dim)."""
+    """Keys and values of one layer: (slots, key heads, positions of one, head_dim), or blocks in the place of slots."""
 
     k: GPUArray
     v: GPUArray

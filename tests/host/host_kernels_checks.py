@@ -215,14 +215,21 @@ def attention_is_near_float64() -> None:
 
 def a_row_out_of_the_cache_is_refused() -> None:
     k = gp.zeros((1, 1, 4, 8))
-    for position, slot in ((4, 0), (-1, 0), (0, 1)):
-        state = (gp.from_numpy(np.array([number], np.int32)) for number in (position, slot))
+    native.host_attention(gp.zeros((1, 24)), *_state(3, [[0, 9]]), k, k, gp.zeros((1, 8)), 1.0)  # 9 is behind it
+    for position, slot in ((4, 0), (-1, 0), (0, 1), (4, [[0, 1]]), (3, [[-1, 0]]), (8, [[0, 0]])):
+        state = _state(position, slot)
         try:
             native.host_attention(gp.zeros((1, 24)), *state, k, k, gp.zeros((1, 8)), 1.0)
         except InvalidSpecError as error:
             assert "position" in str(error)
         else:
             raise AssertionError((position, slot))
+
+
+def _state(position: int, slot: object) -> tuple[gp.GPUArray, gp.GPUArray]:
+    """Where one row stands: in a slot, or in blocks."""
+    slots = np.array(slot, np.int32)
+    return gp.from_numpy(np.array([position], np.int32)), gp.from_numpy(slots.reshape(slots.shape or 1))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ constexpr int kCount = 8;      // elements of a head that a thread takes at once
 constexpr int kMostDim = 256;  // of a head
 
 struct AttentionCall {
-  long long heads, kv_heads, dim, capacity;  // capacity: positions of a sequence in the cache
+  long long heads, kv_heads, dim, capacity;  // capacity: positions that a sequence can have
+  long long block, blocks;                   // positions of a block of the cache, and how many a sequence can have
   long long window;                          // keys that a row sees, itself included; 0: all
   long long width;                           // elements of a row of qkv, or of queries alone
   int rows, parts, rotates, normalises;
@@ -23,6 +24,14 @@ struct AttentionCall {
   int places;  // whether qkv has keys and values, which are not in the cache yet
   int enough;  // blocks that keep a device busy: with fewer, heads that share keys go apart
 };
+
+// Where a head's position 0 would lie in the cache if all of its sequence were where the block with `position` is.
+// table: of each row the blocks of its sequence. A block holds whole chunks, or all positions of a sequence.
+__device__ __forceinline__ long long start_of(const int *table, long long row, long long kv_head, long long position,
+                                              const AttentionCall &call) {
+  const unsigned number = static_cast<unsigned>(position) / static_cast<unsigned>(call.block);
+  return ((table[row * call.blocks + number] * call.kv_heads + kv_head - number) * call.block) * call.dim;
+}
 
 __device__ __forceinline__ float over_warp(float value) {
 #pragma unroll

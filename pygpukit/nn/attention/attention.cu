@@ -1,4 +1,4 @@
-// attention.cu: the heads of a prompt's rows rotated and put into the cache.
+// attention.cu: the heads of a prompt's rows rotated and put into the cache; a sequence's blocks put together.
 #include "key_parts.cuh"
 
 namespace pk {
@@ -6,7 +6,7 @@ namespace pk {
 // A warp for each head of a prompt's row: query heads stay in qkv, keys and values go into the cache.
 template <class T>
 __global__ void __launch_bounds__(32)
-    place(T *qkv, const int *positions, const int *slots, T *keys, T *values, const float *cosines, const float *sines,
+    place(T *qkv, const int *positions, const int *table, T *keys, T *values, const float *cosines, const float *sines,
           const T *q_scale, const T *k_scale, const __grid_constant__ AttentionCall call) {
   const long long head = blockIdx.x, row = blockIdx.y, dim = call.dim;
   const long long position = positions[row];
@@ -14,15 +14,27 @@ __global__ void __launch_bounds__(32)
   T *from = qkv + row * call.width + head * dim;
   const bool is_query = head < call.heads, is_value = head >= call.heads + call.kv_heads;
   const long long kv_head = is_query ? 0 : (head - call.heads) % call.kv_heads;
-  T *to = is_query
-              ? from
-              : (is_value ? values : keys) + ((slots[row] * call.kv_heads + kv_head) * call.capacity + position) * dim;
+  T *to = is_query ? from : (is_value ? values : keys) + start_of(table, row, kv_head, position, call) + position * dim;
   if (is_value) {
     for (long long i = threadIdx.x; i < dim; i += 32) to[i] = from[i];
     return;
   }
   turn_head(from, is_query ? q_scale : k_scale, cosines, sines, position, call,
             [&](long long i, T element) { to[i] = element; });
+}
+
+// Keys and values of the first `count` positions of row 0's sequence, as (kv_heads, count, dim) each. A block of threads
+// for each chunk in x, head in y, and of keys or values in z.
+template <class T>
+__global__ void __launch_bounds__(kThreads) gather(const T *keys, const T *values, const int *table, T *all_keys,
+                                                   T *all_values, long long count,
+                                                   const __grid_constant__ AttentionCall call) {
+  constexpr int N = per_load<T>();
+  const long long first = static_cast<long long>(blockIdx.x) * kPart, kv_head = blockIdx.y, dim = call.dim;
+  const long long left = (count - first < kPart ? count - first : kPart) * dim;
+  const T *from = (blockIdx.z == 0 ? keys : values) + start_of(table, 0, kv_head, first, call) + first * dim;
+  T *to = (blockIdx.z == 0 ? all_keys : all_values) + (kv_head * count + first) * dim;
+  for (long long i = threadIdx.x * N; i < left; i += kThreads * N) store_pack<N>(to + i, load_pack<N>(from + i));
 }
 
 }  // namespace pk

@@ -48,15 +48,14 @@ __device__ __forceinline__ bool is_last(int *counter, long long blocks) {
 // and value are rotated and put into the cache by those that see them. counters: zeros, one for a row's head.
 template <class T, int kHeads>
 __global__ void __launch_bounds__(kThreads, 4)
-    attend_step(const T *qkv, const int *positions, const int *slots, T *keys, T *values, const float *cosines,
+    attend_step(const T *qkv, const int *positions, const int *table, T *keys, T *values, const float *cosines,
                 const float *sines, const T *q_scale, const T *k_scale, float *parts, int *counters, T *out,
                 const __grid_constant__ AttentionCall call) {
   __shared__ Shared<kHeads> shared;
   __shared__ Own own;
   await_previous();
   const long long row = blockIdx.x, dim = call.dim, group = call.heads / call.kv_heads;
-  const long long position = positions[row], slot = slots[row], kv_head = blockIdx.y / group,
-                  member = blockIdx.y % group;
+  const long long position = positions[row], kv_head = blockIdx.y / group, member = blockIdx.y % group;
   if (position < 0 || position >= call.capacity) return;
   const Seen seen = seen_from(position, call);
   const int chunks = static_cast<int>(seen.last - seen.first) + 1, each = (chunks + kParts - 1) / kParts;
@@ -67,10 +66,10 @@ __global__ void __launch_bounds__(kThreads, 4)
   if (number >= count || member != begin) return;
   const int heads = static_cast<int>(group - begin < sharing ? group - begin : sharing);
   const long long first_head = kv_head * group + begin;
-  const long long start = (slot * call.kv_heads + kv_head) * call.capacity * dim;
   const long long first = seen.first + static_cast<long long>(number) * each;
   const long long last = first + each - 1 < seen.last ? first + each - 1 : seen.last;
   const bool sees_own = call.places && number == count - 1;
+  const long long own_start = sees_own ? start_of(table, row, kv_head, position, call) : 0;
   const T *of_row = qkv + row * call.width;
   for (int item = threadIdx.x / 32; item < heads + 2; item += kWarps) {
     const bool is_query = item < heads;
@@ -84,13 +83,13 @@ __global__ void __launch_bounds__(kThreads, 4)
       turn_head(of_row + (call.heads + kv_head) * dim, k_scale, cosines, sines, position, call,
                 [&](long long i, T element) {
                   own.key[i] = widen(element);
-                  if (begin == 0) keys[start + position * dim + i] = element;
+                  if (begin == 0) keys[own_start + position * dim + i] = element;
                 });
     } else if (sees_own) {
       const T *value = of_row + (call.heads + call.kv_heads + kv_head) * dim;
       for (long long i = threadIdx.x % 32; i < dim; i += 32) {
         own.value[i] = widen(value[i]);
-        if (begin == 0) values[start + position * dim + i] = value[i];
+        if (begin == 0) values[own_start + position * dim + i] = value[i];
       }
     }
   }
@@ -99,6 +98,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll
   for (int h = 0; h < kHeads; ++h) clear(whole[h]);
   for (long long chunk = first; chunk <= last; ++chunk) {
+    const long long start = start_of(table, row, kv_head, chunk * kPart, call);
     const int own_at = sees_own && chunk == seen.last ? static_cast<int>(position % kPart) : -1;
     if (heads == 1) {
       chunk_of<T, kHeads, 1>(keys + start, values + start, chunk, seen, position, heads, call, shared, own, own_at);

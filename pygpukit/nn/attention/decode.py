@@ -32,7 +32,7 @@ def decode(
     writes_kv: bool,
 ) -> None:
     """buffers.out of buffers.qkv. writes_kv: qkv holds keys and values, which go into the cache first."""
-    qkv, splits = buffers.qkv, _kv_splits(cache)
+    qkv, splits = buffers.qkv, _kv_splits(batch, cache)
     heads = _heads_per_block(layer, batch.count, splits)
     partials = buffers.partials(batch.count * layer.num_heads * splits * (layer.head_dim + 2))
     kernels.launch(
@@ -46,14 +46,14 @@ def decode(
     )
 
 
-def _kv_splits(cache: LayerCache) -> int:
+def _kv_splits(batch: Batch, cache: LayerCache) -> int:
     """The largest number of parts that a sequence's keys are split into."""
-    return min(-(-cache.k.shape[2] // _SPLIT), _MAX_SPLITS)
+    return min(-(-cache.k.shape[2] * batch.blocks // _SPLIT), _MAX_SPLITS)
 
 
-def split_fields(cache: LayerCache) -> dict[str, int]:
+def split_fields(batch: Batch, cache: LayerCache) -> dict[str, int]:
     """The fields of AttentionCall by which a step is split into blocks."""
-    return {"parts": _kv_splits(cache), "enough": ENOUGH_BLOCKS}
+    return {"parts": _kv_splits(batch, cache), "enough": ENOUGH_BLOCKS}
 
 
 def _heads_per_block(layer: Attention, rows: int, splits: int) -> int:

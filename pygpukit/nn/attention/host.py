@@ -10,6 +10,7 @@ from pygpukit.nn.batch import BLOCK, blocks
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
     from pygpukit.nn.attention.buffers import AttentionBuffers
     from pygpukit.nn.attention.layer import Attention
     from pygpukit.nn.batch import Batch
@@ -33,29 +34,27 @@ def _attend(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
     q = host.values(buffers.qkv[:, : layer.q_dim])
     q = q.reshape(batch.count, layer.num_kv_heads, layer.num_kv_groups, layer.head_dim)
     result = np.empty((batch.count, layer.q_dim), np.float32)
-    positions, slots = host.memory(batch.positions), host.memory(batch.slots)
+    positions, slots = host.memory(batch.positions), host.memory(batch.slots).reshape(batch.count, -1)
     with np.errstate(all="ignore"):
         if batch.start is None:
             for row in range(batch.count):
                 low, end = _visible(layer, int(positions[row]), int(positions[row]) + 1)
-                k, v = _cached(cache, int(slots[row]), low, end)
+                k, v = _cached(cache, slots[row], low, end, end)
                 result[row] = _weighted(layer, q[row], k, v, None).reshape(-1)
         else:
             for start, first, last in blocks(batch.start, batch.count):
-                rows = _block(layer, q[first:last], cache, int(slots[0]), start, batch.start + first)
+                rows = _block(layer, q[first:last], cache, slots[0], start, batch.start + first)
                 result[first:last] = rows
     host.store(buffers.out, result)
 
 
-def _block(layer: Attention, q: Any, cache: LayerCache, slot: int, start: int, first: int) -> Any:
+def _block(layer: Attention, q: Any, cache: LayerCache, slots: Any, start: int, first: int) -> Any:
     """Rows from position `first` of the block that starts at `start`, computed as part of the whole block."""
     import numpy as np
 
-    count, capacity = q.shape[0], cache.k.shape[2]
+    count, capacity = q.shape[0], cache.k.shape[2] * len(slots)
     low, end = _visible(layer, start, min(start + BLOCK, capacity))
-    for array in (cache.k, cache.v):  # what is not there yet must be numbers; their weights are zero
-        host.memory(array)[slot, :, first + count : end] = 0
-    k, v = _cached(cache, slot, low, end)
+    k, v = _cached(cache, slots, low, first + count, end)
     padded = np.zeros((layer.num_kv_heads, layer.num_kv_groups, BLOCK, layer.head_dim), np.float32)
     padded[:, :, first - start : first - start + count] = q.transpose(1, 2, 0, 3)
     queries, keys = np.arange(start, start + BLOCK)[:, None], np.arange(low, end)
@@ -86,7 +85,23 @@ def _weighted(layer: Attention, q: Any, k: Any, v: Any, visible: Any) -> Any:
     return np.matmul(weights, v) / weights.sum(axis=-1, keepdims=True)
 
 
-def _cached(cache: LayerCache, slot: int, low: int, end: int) -> tuple[Any, Any]:
-    """Keys and values of a sequence in float32."""
-    k, v = (host.values(array[slot, :, low:end]) for array in (cache.k, cache.v))
-    return (k, v) if k.dtype.itemsize == 4 else (k.astype("float32"), v.astype("float32"))
+def _cached(cache: LayerCache, slots: Any, low: int, there: int, end: int) -> tuple[Any, Any]:
+    """Keys and values of a sequence in float32, from its slot or its blocks: positions low .. end - 1, of which those
+    from `there` on are not there yet. They are zeros, as their weights are."""
+    import numpy as np
+
+    heads, size, dim = cache.k.shape[1:]
+
+    def part(array: GPUArray, number: int, first: int, last: int) -> Any:
+        return host.values(array[int(slots[number]), :, first - number * size : last - number * size])
+
+    def whole(array: GPUArray) -> Any:
+        if there == end and low // size == (end - 1) // size:
+            return part(array, low // size, low, end).astype(np.float32, copy=False)
+        values = np.zeros((heads, end - low, dim), np.float32)
+        for number in range(low // size, -(-there // size)):
+            first, last = max(low, number * size), min(there, (number + 1) * size)
+            values[:, first - low : last - low] = part(array, number, first, last)
+        return values
+
+    return whole(cache.k), whole(cache.v)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Rotations stand in two kernels, one for prefill and one for decode: contracted apart, they would differ.
 SOURCE = kernels.KernelSpec(__file__, "attention.cu", options=kernels.SAME_BITS)
+_THREADS, PART = 128, 64  # key_parts.cuh: kThreads; kPart, positions that a block of a cache has a multiple of
 
 
 def write_kv(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
@@ -34,6 +36,20 @@ def write_kv(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
         return
     arrays = [qkv, batch.positions, batch.slots, cache.k, cache.v, *norms, *(tables or ())]
     native.host_launch("rope", lambda: _on_host(layer, batch, cache, tables, qkv), arrays)
+
+
+def gathered(layer: Attention, batch: Batch, cache: LayerCache, count: int) -> tuple[GPUArray, GPUArray]:
+    """Keys and values of the first positions of a prompt's sequence, (key heads, count, head_dim), from its blocks."""
+    shape = layer.num_kv_heads, count, layer.head_dim
+    k, v = (native.empty(shape, cache.k.dtype) for _ in "kv")
+    kernels.launch(
+        SOURCE.of(f"pk::gather<{CTYPES[cache.k.dtype.name]}>"),
+        (-(-count // PART), layer.num_kv_heads, 2),
+        (_THREADS, 1, 1),
+        *(cache.k, cache.v, batch.slots, k, v, struct.pack("<q", count)),
+        layer.call(batch, cache, k),
+    )
+    return k, v
 
 
 def _on_device(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
@@ -52,7 +68,7 @@ def _on_host(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
 
     heads, kv_heads = layer.num_heads, layer.num_kv_heads
     values = host.values(qkv).reshape(batch.count, heads + 2 * kv_heads, layer.head_dim).astype(np.float32)
-    positions, slots = host.memory(batch.positions), host.memory(batch.slots)
+    positions, slots = host.memory(batch.positions), host.memory(batch.slots).reshape(batch.count, -1)
     q, k = values[:, :heads], values[:, heads : heads + kv_heads]
     if layer.q_norm is not None and layer.k_norm is not None:
         q, k = (norm.on_host(np.ascontiguousarray(part)) for norm, part in ((layer.q_norm, q), (layer.k_norm, k)))
@@ -64,7 +80,8 @@ def _on_host(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
         bits = _bits(part, target)
         memory = host.memory(target)
         for row in range(batch.count):
-            memory[slots[row], :, positions[row]] = bits[row]
+            number, place = divmod(int(positions[row]), memory.shape[2])
+            memory[slots[row, number], :, place] = bits[row]
 
 
 def _rotated(x: Any, cos: Any, sin: Any) -> Any:
@@ -86,6 +103,6 @@ def _bits(values: Any, like: GPUArray) -> Any:
 
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that write_kv() can ask for."""
+    """Name expressions of every kernel that write_kv() and gathered() can ask for."""
     for name in ("float32", "float16", "bfloat16"):
-        yield (f"pk::place<{CTYPES[name]}>",)
+        yield f"pk::place<{CTYPES[name]}>", f"pk::gather<{CTYPES[name]}>"

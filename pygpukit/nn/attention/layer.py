@@ -103,7 +103,9 @@ class Attention:
             heads=self.num_heads,
             kv_heads=self.num_kv_heads,
             dim=self.head_dim,
-            capacity=cache.k.shape[2],
+            capacity=cache.k.shape[2] * batch.blocks,
+            block=cache.k.shape[2],
+            blocks=batch.blocks,
             window=self.window or 0,
             width=qkv.shape[1],
             rows=batch.count,
@@ -112,7 +114,7 @@ class Attention:
             scale=self.scale,
             epsilon=0.0 if norm is None else norm.eps,
             places=writes_kv,
-            **split_fields(cache),
+            **split_fields(batch, cache),
         )
 
 

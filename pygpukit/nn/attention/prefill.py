@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.nn.attention.kv_write import gathered
 from pygpukit.ops.nn.attention.choose import attend
 from pygpukit.ops.nn.attention.extras import FAR, Extras
 
@@ -22,5 +23,8 @@ def prefill(layer: Attention, batch: Batch, cache: LayerCache, start: int, buffe
         native.view(x, (layer.num_heads, count, dim), (dim * x.itemsize, x.strides[0], x.itemsize), x.offset)
         for x in (buffers.qkv, buffers.out)
     )
-    k, v = (array[batch.slot, :, : start + count] for array in (cache.k, cache.v))
+    if batch.slots.ndim == 1:
+        k, v = (array[batch.slot, :, : start + count] for array in (cache.k, cache.v))
+    else:
+        k, v = gathered(layer, batch, cache, start + count)
     attend(q, k, v, out, layer.scale, None, Extras(behind=FAR if window is None else window - 1))
