@@ -214,6 +214,24 @@ def test_a_request_ends_at_its_deadline_and_the_earlier_goes_first() -> None:
     assert plan.expired == [late] and not plan.rows and tested.blocks.free == 100 and late.sampled < 50
 
 
+def test_one_whose_tokens_nobody_takes_stands_still_and_gives_way_to_who_is_waited_for() -> None:
+    tested = scheduler(1000, max_rows=1, budget=10)
+    read = submitted(tested, [1], 9, wanted=3)
+    other = submitted(tested, [2], 5)
+    assert [bool(tested.plan().chunks), *(bool(tested.plan().rows) for _ in range(2))] == [True] * 3
+    plans = [tested.plan() for _ in range(7)]
+    assert read.state == "waiting" and read.sampled == 3 and other.state == "ended"
+    assert sum(len(plan.preempted) for plan in plans) == 1
+    tested.want(read, 4)
+    assert [(c.request, c.samples) for c in tested.plan().chunks] == [(read, False)]
+    while not read.is_still:
+        tested.plan()
+    assert read.sampled == 4 and not tested.plan().rows
+    tested.want(read, 9)
+    steps(tested)
+    assert read.sampled == 9
+
+
 @pytest.mark.parametrize(
     "settings", [{"max_rows": 0}, {"max_rows": 4, "budget": 4}, {"budget": 1}, {"max_waiting": -1}, {"max_rows": True}]
 )

@@ -122,6 +122,8 @@ class Schedule:
             assert not too_large and len(waiting) == self.scheduler.max_waiting
         else:
             assert not too_large
+            if pick(0, 3) == 0:
+                request.wanted = pick(1, 3)
             self.wanted[request] = alone(prompt, request.max_new_tokens)
             self.device.answers[request], self.device.states[request] = [], states(prompt)
 
@@ -155,6 +157,7 @@ class Schedule:
         assert len(plan.rows) <= scheduler.max_rows >= len(scheduler.running)
         assert len(plan.rows) + sum(chunk.end - chunk.start for chunk in plan.chunks) <= scheduler.budget
         assert all(request.tier > 0 for request in plan.preempted)
+        assert all(request.sampled <= request.wanted for request in busy)
         assert scheduler.running == sorted(scheduler.running, key=lambda request: request.rank)
         assert all(request.deadline > self.now for request in (*scheduler.running, *scheduler.waiting))
         assert all(not request.computed and not request.table.blocks for request in scheduler.waiting)
@@ -181,10 +184,15 @@ class Schedule:
             action = self.random.random()
             if action < 0.35:
                 self.submit()
-            elif action < 0.85:
+            elif action < 0.8:
                 self.step()
+            elif action < 0.88:
+                for request in [*self.scheduler.running, *self.scheduler.waiting]:
+                    self.scheduler.want(request, request.wanted + 1)
             else:
                 self.disturb()
+        for request in self.wanted:
+            self.scheduler.want(request, 100)
         for _ in range(400):
             if not (self.scheduler.running or self.scheduler.waiting or self.device.late):
                 break

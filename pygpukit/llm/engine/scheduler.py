@@ -75,8 +75,9 @@ class Scheduler:
         self._clients = Clients()
         self._arrived = 0
         self._settled = True  # nobody could begin since the last who tried: nothing came, nothing was given back
+        self._busy = False  # the last plan had something to do
         self._plans = 0
-        self._next_deadline = math.inf
+        self.next_deadline = math.inf  # of all that are here, or one that was
 
     def submit(self, request: Request) -> None:
         """Let it wait for its turn.
@@ -99,7 +100,7 @@ class Scheduler:
         self._arrived += 1
         self._clients.enter(request.client)
         self._wait(request)
-        self._next_deadline = min(self._next_deadline, request.deadline)
+        self.next_deadline = min(self.next_deadline, request.deadline)
 
     def end(self, request: Request) -> None:
         """It has ended, or nobody wants it any more: its blocks are free at once, since whoever gets them writes after
@@ -110,6 +111,12 @@ class Scheduler:
         request.state = "ended"
         self._clients.leave(request.client)
 
+    def want(self, request: Request, tokens: int) -> None:
+        """So many tokens of the answer may be chosen by now. One that stands still keeps its blocks, until they are
+        wanted by others."""
+        request.wanted = tokens
+        self._settled = self._settled and request.state != "waiting"
+
     def plan(self, now: float = 0.0) -> Plan:
         """The next step; it must be launched before anything else is asked. A request whose last token it chooses has
         ended with it. now: the time that deadlines are of."""
@@ -117,10 +124,11 @@ class Scheduler:
         preempted: list[Request] = []
         copies: list[Copy] = []
         self._plans += 1
-        if not self._settled or self._plans % _TURN == 0:
+        if not self._settled or not self._busy or self._plans % _TURN == 0:
             self._admit(preempted, copies)
         rows = self._rows(preempted, copies)
         chunks = self._chunks(self.budget - len(rows))
+        self._busy = bool(rows or chunks)
         for request in [*(row.request for row in rows), *(chunk.request for chunk in chunks)]:
             if request.sampled == request.max_new_tokens:
                 self.end(request)
@@ -160,20 +168,20 @@ class Scheduler:
         self._wait(request)
 
     def _expire(self, now: float) -> list[Request]:
-        if now < self._next_deadline:
+        if now < self.next_deadline:
             return []
         live = [*self.running, *self.waiting]
         expired = [request for request in live if request.deadline <= now]
         for request in expired:
             self.end(request)
-        self._next_deadline = min((r.deadline for r in live if r.state != "ended"), default=math.inf)
+        self.next_deadline = min((r.deadline for r in live if r.state != "ended"), default=math.inf)
         return expired
 
     def _admit(self, preempted: list[Request], copies: list[Copy]) -> None:
         """Begin waiting requests in their order. One that does not fit lets nobody of its policy go before it; those of
         lower ones may, since they give way to it as soon as it fits."""
         for tier in range(len(POLICIES)):
-            while candidates := [request for request in self.waiting if request.tier == tier]:
+            while candidates := [request for request in self.waiting if request.tier == tier and not request.is_still]:
                 request = min(candidates, key=self._order)
                 if not self._begin(request, preempted, copies):
                     break
@@ -212,20 +220,20 @@ class Scheduler:
         return True
 
     def _displaces(self, request: Request, other: Request, victims: list[Request]) -> bool:
-        """Whether a waiting request takes the place of a running one: of a lower policy, or of one of the same whose
-        client would still run more than its own. So what is displaced does not displace in turn."""
-        if request.tier != other.tier:
-            return request.tier < other.tier
+        """Whether a waiting request takes the place of a running one: of a lower policy, of one that stands still, or
+        of one of the same policy whose client would still run more than its own. So nobody displaces in turn."""
+        if other.tier == 0 or request.tier < other.tier or other.is_still:
+            return other.tier > 0
         gone = sum(victim.client == other.client for victim in victims)
-        return other.tier > 0 and (
-            self._clients.running(request.client) + 1 < self._clients.running(other.client) - gone
-        )
+        runs, others = self._clients.running(request.client), self._clients.running(other.client) - gone
+        return request.tier == other.tier and runs + 1 < others
 
     def _rows(self, preempted: list[Request], copies: list[Copy]) -> list[Row]:
         """A row of each sequence that decodes, with a block for it; those of the lowest rank give theirs."""
         rows = []
         for request in list(self.running):
-            if request.state != "running" or request.computed < len(request.prompt):
+            samples = request.computed == request.length - 1
+            if request.state != "running" or request.computed < len(request.prompt) or (samples and request.is_still):
                 continue
             while (grown := self.blocks.grow(request.table, request.computed, request.computed + 1)) is None:
                 victim = self.running[-1]
@@ -235,7 +243,6 @@ class Scheduler:
             if grown is None:
                 continue
             copies += grown
-            samples = request.computed == request.length - 1
             rows.append(Row(request, request.computed, samples, request.table.blocks))
             self._advance(request, request.computed + 1)
         return rows
