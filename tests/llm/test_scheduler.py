@@ -58,8 +58,8 @@ def test_a_prompt_that_was_here_before_is_not_computed_again() -> None:
     tested, prompt = scheduler(max_rows=2, budget=100), list(range(10))
     submitted(tested, prompt, 1)
     assert [(c.start, c.end) for plan in steps(tested) for c in plan.chunks] == [(0, 10)]
-    submitted(tested, [*prompt, 99], 1)
-    assert [(c.start, c.end) for plan in steps(tested) for c in plan.chunks] == [(8, 11)]
+    again = submitted(tested, [*prompt, 99], 1)
+    assert [(c.start, c.end) for plan in steps(tested) for c in plan.chunks] == [(8, 11)] and again.reused == 8
 
 
 def test_what_is_preempted_is_computed_again_as_it_was_first() -> None:

@@ -26,7 +26,8 @@ class Request:
 
     Of its scheduler: number, in order of arrival. state: "waiting" also when it was preempted. computed: positions
     whose keys are in the cache once the step that was planned last has run. sampled: tokens of the answer that are
-    chosen then. preemptions: how often its blocks were taken away.
+    chosen then. preemptions: how often its blocks were taken away. reused: positions of the prompt that were in the
+    cache when it began, or began again.
     """
 
     prompt: Sequence[int]
@@ -40,6 +41,7 @@ class Request:
     computed: int = 0
     sampled: int = 0
     preemptions: int = 0
+    reused: int = 0
     charged: int = 0  # positions that its client has paid for
     table: BlockTable = field(default_factory=BlockTable)
 

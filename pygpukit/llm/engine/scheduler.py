@@ -74,7 +74,7 @@ class Scheduler:
         self.waiting: list[Request] = []
         self._clients = Clients()
         self._arrived = 0
-        self._settled = True  # nobody could begin since the last who tried: nothing came, nothing was given back
+        self._settled = True  # who waits could not begin, and nothing has come, ended or been found out since
         self._busy = False  # the last plan had something to do
         self._plans = 0
         self.next_deadline = math.inf  # of all that are here, or one that was
@@ -214,7 +214,8 @@ class Scheduler:
         assert grown is not None, "there are as many free blocks as were counted"
         copies += grown
         self.waiting.remove(request)
-        request.table, request.computed, request.state = table, table.cached, "running"
+        request.table, request.state = table, "running"
+        request.computed = request.reused = table.cached
         insort(self.running, request, key=lambda other: other.rank)
         self._clients.change_running(request.client, 1)
         return True
@@ -259,6 +260,7 @@ class Scheduler:
             left -= end - start
             self._advance(request, end)
             self.blocks.register(request.table, request.prompt, end)
+            self._settled = False  # who begins alike needs fewer blocks now
         return chunks
 
     def _advance(self, request: Request, computed: int) -> None:

@@ -1,0 +1,40 @@
+"""BatchedSequence: a request with its tokens, on its way through the loop of a model."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from pygpukit.llm.engine.request import Request
+from pygpukit.llm.engine.sampling import Choice, Sampling
+
+AHEAD = 8  # tokens that are chosen before they are asked for, when others step: who reads slower stands still
+
+
+@dataclass(eq=False)
+class BatchedSequence(Request):
+    """sampling: gets a seed where it has none. end_tokens: those that end it. answer: the tokens chosen so far; ready:
+    those that nobody has taken yet. is_closed: nobody takes any more. error: why there are none, where a step failed.
+    """
+
+    sampling: Sampling = field(default_factory=Sampling)
+    end_tokens: frozenset[int] = frozenset()
+    answer: list[int] = field(default_factory=list)
+    ready: deque[Choice] = field(default_factory=deque)
+    is_closed: bool = False
+    error: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sampling = self.sampling.seeded()
+        self.wanted = 1 + AHEAD
+
+    def token_at(self, position: int) -> int:
+        """The token of a position whose token is known."""
+        count = len(self.prompt)
+        return self.prompt[position] if position < count else self.answer[position - count]
+
+    def deliver(self, choice: Choice) -> None:
+        """The next token."""
+        self.answer.append(choice.token)
+        self.ready.append(choice)
