@@ -131,7 +131,7 @@ def test_a_request_that_waits_for_room_keeps_out_who_came_later_but_not_who_woul
     low = submitted(tested, [4] * 4, 9, "best_effort")
     tested.plan()
     assert (large.state, small.state, low.state) == ("waiting", "waiting", "running")
-    assert (tested.place(large), tested.place(small)) == (0, 1)
+    assert (tested.queue_position(large), tested.queue_position(small)) == (0, 1)
     steps(tested)
 
 
@@ -216,18 +216,18 @@ def test_a_request_ends_at_its_deadline_and_the_earlier_goes_first() -> None:
 
 def test_one_whose_tokens_nobody_takes_stands_still_and_gives_way_to_who_is_waited_for() -> None:
     tested = scheduler(1000, max_rows=1, budget=10)
-    read = submitted(tested, [1], 9, wanted=3)
+    read = submitted(tested, [1], 9, credit=3)
     other = submitted(tested, [2], 5)
     assert [bool(tested.plan().chunks), *(bool(tested.plan().rows) for _ in range(2))] == [True] * 3
     plans = [tested.plan() for _ in range(7)]
     assert read.state == "waiting" and read.sampled == 3 and other.state == "ended"
     assert sum(len(plan.preempted) for plan in plans) == 1
-    tested.want(read, 4)
+    tested.set_credit(read, 4)
     assert [(c.request, c.samples) for c in tested.plan().chunks] == [(read, False)]
-    while not read.is_still:
+    while not read.is_stalled:
         tested.plan()
     assert read.sampled == 4 and not tested.plan().rows
-    tested.want(read, 9)
+    tested.set_credit(read, 9)
     steps(tested)
     assert read.sampled == 9
 

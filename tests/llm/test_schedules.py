@@ -103,7 +103,7 @@ class Schedule:
             BlockManager(pick(3, 9), pick(1, 3)), max_rows=rows, budget=rows + pick(1, 6), max_waiting=pick(1, 5)
         )
         self.device = Device(self.scheduler)
-        self.now, self.wanted = 0, dict[Request, list[int]]()
+        self.now, self.expected = 0, dict[Request, list[int]]()
         self.given_up = set[Request]()
         self.refused = 0
 
@@ -123,8 +123,8 @@ class Schedule:
         else:
             assert not too_large
             if pick(0, 3) == 0:
-                request.wanted = pick(1, 3)
-            self.wanted[request] = alone(prompt, request.max_new_tokens)
+                request.credit = pick(1, 3)
+            self.expected[request] = alone(prompt, request.max_new_tokens)
             self.device.answers[request], self.device.states[request] = [], states(prompt)
 
     def step(self) -> None:
@@ -157,7 +157,7 @@ class Schedule:
         assert len(plan.rows) <= scheduler.max_rows >= len(scheduler.running)
         assert len(plan.rows) + sum(chunk.end - chunk.start for chunk in plan.chunks) <= scheduler.budget
         assert all(request.tier > 0 for request in plan.preempted)
-        assert all(request.sampled <= request.wanted for request in busy)
+        assert all(request.sampled <= request.credit for request in busy)
         assert scheduler.running == sorted(scheduler.running, key=lambda request: request.rank)
         assert all(request.deadline > self.now for request in (*scheduler.running, *scheduler.waiting))
         assert all(not request.computed and not request.table.blocks for request in scheduler.waiting)
@@ -188,18 +188,18 @@ class Schedule:
                 self.step()
             elif action < 0.88:
                 for request in [*self.scheduler.running, *self.scheduler.waiting]:
-                    self.scheduler.want(request, request.wanted + 1)
+                    self.scheduler.set_credit(request, request.credit + 1)
             else:
                 self.disturb()
-        for request in self.wanted:
-            self.scheduler.want(request, 100)
+        for request in self.expected:
+            self.scheduler.set_credit(request, 100)
         for _ in range(400):
             if not (self.scheduler.running or self.scheduler.waiting or self.device.late):
                 break
             self.step()
         else:
             raise AssertionError("it does not come to an end")
-        for request, answer in self.wanted.items():
+        for request, answer in self.expected.items():
             found = self.device.answers[request]
             assert request.state == "ended" and not request.table.blocks
             assert found == (answer[: len(found)] if request in self.given_up else answer)

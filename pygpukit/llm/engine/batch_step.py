@@ -89,15 +89,15 @@ class BatchStep:
 
         held, self._next = self._next, []
         self._lines = lines
-        wanted = [(line.sequence, line.position, list(line.blocks)) for line in lines]
-        is_next = all(len(sequence.answer) + len(sequence.prompt) == position + 1 for sequence, position, _ in wanted)
-        if held == wanted and is_next:
+        state = [(line.sequence, line.position, list(line.blocks)) for line in lines]
+        is_next = all(len(sequence.answer) + len(sequence.prompt) == position + 1 for sequence, position, _ in state)
+        if held == state and is_next:
             return
         native.fill(self._buffers.attention.counters, bytes(4))  # of a step that was broken off
         count, blocks = self._batch.slots.shape
         tokens, positions = np.zeros(count, np.int32), np.full(count, _NOWHERE, np.int32)
         table = np.zeros((count, blocks), np.int32)
-        for row, (sequence, position, own) in enumerate(wanted):
+        for row, (sequence, position, own) in enumerate(state):
             tokens[row], positions[row], table[row, : len(own)] = sequence.token_at(position), position, own
             if row < len(held) and held[row][:2] == (sequence, position) and is_next:
                 continue

@@ -27,7 +27,7 @@ class BatchedSequence(Request):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sampling = self.sampling.seeded()
-        self.wanted = 1 + AHEAD
+        self.credit = 1 + AHEAD
 
     def token_at(self, position: int) -> int:
         """The token of a position whose token is known."""

@@ -45,9 +45,9 @@ class BlockManager:
     """
 
     def __init__(self, count: int, size: int) -> None:
-        for name, value, least in (("count", count, 1), ("size", size, MIN_SIZE)):
-            expected = f"a whole number of {least} or more"
-            if whole(value, name, expected) < least:
+        for name, value, minimum in (("count", count, 1), ("size", size, MIN_SIZE)):
+            expected = f"a whole number of {minimum} or more"
+            if whole(value, name, expected) < minimum:
                 raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
         self.count, self.size = count, size
         self._refcounts = [0] * count
@@ -88,14 +88,14 @@ class BlockManager:
 
     def lookup(self, prompt: Sequence[int]) -> list[int]:
         """The blocks that hold the beginning of a prompt; its last token is always left to compute."""
-        found = []
+        blocks: list[int] = []
         digest = b""
         for number in range((len(prompt) - 1) // self.size):
             digest = self._digest(digest, prompt, number)
             if (block := self._by_digest.get(digest)) is None:
                 break
-            found.append(block)
-        return found
+            blocks.append(block)
+        return blocks
 
     def open(self, prompt: Sequence[int]) -> BlockTable:
         """A table that uses the blocks of lookup(), and no others yet."""

@@ -15,7 +15,7 @@ class _Client:
 
 
 class Clients:
-    """What is counted of each client that has requests, or was served more than those who have.
+    """Counts of each client that has requests, or was served more than those who have.
 
     One that comes back is lifted to the least served of those that are here: nobody saves up turns by being away. One
     that was served more keeps its count, as long as that means something, and at most MAX_REMEMBERED do.
@@ -28,8 +28,8 @@ class Clients:
         """A request of the client came."""
         client = self._clients.get(name)
         if client is None or not client.live:
-            least = self._least()
-            client = self._clients[name] = _Client(max(least, client.served if client else 0))
+            minimum = self._min_served()
+            client = self._clients[name] = _Client(max(minimum, client.served if client else 0))
         client.live += 1
 
     def leave(self, name: str) -> None:
@@ -47,7 +47,7 @@ class Clients:
         self._clients[name].running += by
 
     def served(self, name: str) -> int:
-        """What decides whose turn it is: the smaller goes first."""
+        """The count by which turns are given: the smaller goes first."""
         return self._clients[name].served
 
     def running(self, name: str) -> int:
@@ -55,16 +55,16 @@ class Clients:
         client = self._clients.get(name)
         return 0 if client is None else client.running
 
-    def _least(self) -> int:
+    def _min_served(self) -> int:
         return min((client.served for client in self._clients.values() if client.live), default=0)
 
     def _forget(self) -> None:
         """Drop who would be lifted anyway, and, of too many, who was served least."""
-        least = self._least()
+        minimum = self._min_served()
         away = {name: client.served for name, client in self._clients.items() if not client.live}
         if len(away) == len(self._clients):  # nobody is here: nobody was served more
             self._clients.clear()
             return
-        kept = sorted((name for name in away if away[name] > least), key=lambda name: away[name])[-MAX_REMEMBERED:]
+        kept = sorted((name for name in away if away[name] > minimum), key=lambda name: away[name])[-MAX_REMEMBERED:]
         for name in away.keys() - set(kept):
             del self._clients[name]

@@ -108,7 +108,7 @@ class Loop:
                 if sequence.is_closed:
                     return None
                 if sequence.ready:
-                    self.scheduler.want(sequence, sequence.wanted + 1)
+                    self.scheduler.set_credit(sequence, sequence.credit + 1)
                     self._changed.notify_all()
                     return sequence.ready.popleft()
                 if sequence.error is not None:
@@ -137,7 +137,10 @@ class Loop:
             self.scheduler.end(sequence)
 
     def _make_plan(self) -> bool:
-        """Whether there is something to do. Of two plans, the second looks for those who stand still in the way."""
+        """Plan the next step; False if there is nothing to do.
+
+        Of two plans, the second lets others in the place of those who stand still.
+        """
         for _ in range(2):
             plan = self.scheduler.plan(self._clock())
             if plan.rows or plan.chunks:

@@ -21,8 +21,8 @@ class Request:
 
     policy: "guaranteed" has its blocks for the whole answer from its beginning on and is never preempted; "burstable"
     goes before "best_effort". client: those of one policy share evenly, whatever each asks for. deadline: the time, of
-    the clock that the scheduler is told, at which the answer is worth nothing any more. wanted: tokens of the answer
-    that may be chosen by now; one that has them stands still, see Scheduler.want().
+    the clock that the scheduler is told, at which the answer is worth nothing any more. credit: tokens of the answer
+    that may be chosen by now; one that has them stands still, see Scheduler.set_credit().
 
     Of its scheduler: number, in order of arrival. state: "waiting" also when it was preempted. computed: positions
     whose keys are in the cache once the step that was planned last has run. sampled: tokens of the answer that are
@@ -35,7 +35,7 @@ class Request:
     policy: Policy = "burstable"
     client: str = ""
     deadline: float = math.inf
-    wanted: int = 2**62
+    credit: int = 2**62
     number: int = 0
     state: Literal["waiting", "running", "ended"] = "waiting"
     computed: int = 0
@@ -67,9 +67,9 @@ class Request:
         return len(self.prompt) + self.max_new_tokens - 1
 
     @property
-    def is_still(self) -> bool:
+    def is_stalled(self) -> bool:
         """True if nobody wants its next token yet."""
-        return self.sampled >= self.wanted
+        return self.sampled >= self.credit
 
     @property
     def tier(self) -> int:

@@ -61,9 +61,9 @@ class Scheduler:
     """
 
     def __init__(self, blocks: BlockManager, *, max_rows: int = 256, budget: int = 768, max_waiting: int = 256) -> None:
-        for name, value, least in (("max_rows", max_rows, 1), ("budget", budget, 2), ("max_waiting", max_waiting, 0)):
-            expected = f"a whole number of {least} or more"
-            if whole(value, name, expected) < least:
+        for name, value, minimum in (("max_rows", max_rows, 1), ("budget", budget, 2), ("max_waiting", max_waiting, 0)):
+            expected = f"a whole number of {minimum} or more"
+            if whole(value, name, expected) < minimum:
                 raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
         if budget <= max_rows:
             raise InvalidSpecError(
@@ -111,10 +111,10 @@ class Scheduler:
         request.state = "ended"
         self._clients.leave(request.client)
 
-    def want(self, request: Request, tokens: int) -> None:
+    def set_credit(self, request: Request, tokens: int) -> None:
         """So many tokens of the answer may be chosen by now. One that stands still keeps its blocks, until they are
         wanted by others."""
-        request.wanted = tokens
+        request.credit = tokens
         self._settled = self._settled and request.state != "waiting"
 
     def plan(self, now: float = 0.0) -> Plan:
@@ -134,8 +134,8 @@ class Scheduler:
                 self.end(request)
         return Plan(copies, rows, chunks, preempted, expired)
 
-    def place(self, request: Request) -> int:
-        """How many waiting requests go before a waiting one."""
+    def queue_position(self, request: Request) -> int:
+        """Number of waiting requests that go before a waiting one."""
         own = self._order(request)
         return sum(self._order(other) < own for other in self.waiting)
 
@@ -181,14 +181,16 @@ class Scheduler:
         """Begin waiting requests in their order. One that does not fit lets nobody of its policy go before it; those of
         lower ones may, since they give way to it as soon as it fits."""
         for tier in range(len(POLICIES)):
-            while candidates := [request for request in self.waiting if request.tier == tier and not request.is_still]:
+            while candidates := [
+                request for request in self.waiting if request.tier == tier and not request.is_stalled
+            ]:
                 request = min(candidates, key=self._order)
                 if not self._begin(request, preempted, copies):
                     break
         self._settled = True
 
     def _begin(self, request: Request, preempted: list[Request], copies: list[Copy]) -> bool:
-        """Whether there is room for a request, if need be in the place of others; then it runs."""
+        """Let a request run, if need be in the place of others; False if there is no room."""
         blocks, table = self.blocks, self.blocks.open(request.prompt)
         end = request.positions if request.tier == 0 else request.length
         victims: list[Request] = []
@@ -221,9 +223,9 @@ class Scheduler:
         return True
 
     def _displaces(self, request: Request, other: Request, victims: list[Request]) -> bool:
-        """Whether a waiting request takes the place of a running one: of a lower policy, of one that stands still, or
+        """True if a waiting request takes the place of a running one: of a lower policy, of one that stands still, or
         of one of the same policy whose client would still run more than its own. So nobody displaces in turn."""
-        if other.tier == 0 or request.tier < other.tier or other.is_still:
+        if other.tier == 0 or request.tier < other.tier or other.is_stalled:
             return other.tier > 0
         gone = sum(victim.client == other.client for victim in victims)
         runs, others = self._clients.running(request.client), self._clients.running(other.client) - gone
@@ -234,7 +236,7 @@ class Scheduler:
         rows = []
         for request in list(self.running):
             samples = request.computed == request.length - 1
-            if request.state != "running" or request.computed < len(request.prompt) or (samples and request.is_still):
+            if request.state != "running" or request.computed < len(request.prompt) or (samples and request.is_stalled):
                 continue
             while (grown := self.blocks.grow(request.table, request.computed, request.computed + 1)) is None:
                 victim = self.running[-1]
