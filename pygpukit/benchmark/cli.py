@@ -11,6 +11,8 @@ from pathlib import Path
 from .attention import Attention
 from .base import Benchmark
 from .compare import compare_reports
+from .drawn import CATEGORY as RANDOM
+from .drawn import COUNT, Drawn
 from .goals import check_goals
 from .measure import simulated
 from .products import DTYPES, KINDS, Products
@@ -33,8 +35,10 @@ def parser(prog: str) -> argparse.ArgumentParser:
         action="append",
         type=_suite,
         metavar="S",
-        help=f"may be given several times: {', '.join(SUITES)}",
+        help=f"may be given several times: {', '.join((*SUITES, RANDOM))}",
     )
+    p.add_argument("--seed", type=_seed, help="of --suite random: which shapes are drawn (default 0)")
+    p.add_argument("--count", type=_count, help=f"of --suite random: cases of each family (default {COUNT})")
     p.add_argument("--arrays", action="store_true", help="the array operators beside a device copy: --suite operators")
     p.add_argument("--conv", action="store_true", help="convolutions of models beside cuDNN: --suite conv")
     p.add_argument(
@@ -78,11 +82,17 @@ def parser(prog: str) -> argparse.ArgumentParser:
 
 
 def _suite(name: str) -> str:
-    if name not in SUITES:
+    if name not in (*SUITES, RANDOM):
         raise argparse.ArgumentTypeError(
-            f"there is no suite {name!r}, but {', '.join(SUITES)}; a checkout has more: python -m bench"
+            f"there is no suite {name!r}, but {', '.join((*SUITES, RANDOM))}; a checkout has more: python -m bench"
         )
     return name
+
+
+def _seed(text: str) -> int:
+    if not text.strip().isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -135,6 +145,12 @@ def _chosen(p: argparse.ArgumentParser, args: argparse.Namespace, peers: bool) -
     if args.all and (names or kinds or steps):
         p.error(f"--all excludes --suite, --arrays, --conv, {', '.join(f'--{one}' for one in _CHOOSING)}")
     benchmarks: list[Benchmark] = []
+    drawn = {name: value for name in ("seed", "count") if (value := getattr(args, name)) is not None}
+    if drawn and RANDOM not in names:
+        p.error(f"--{next(iter(drawn))} is of --suite {RANDOM}: name it")
+    if RANDOM in names:
+        names = [name for name in names if name != RANDOM]
+        benchmarks.append(Drawn(**{"seed": 0, **drawn}, quick=args.quick, peers=peers))
     if kinds:
         benchmarks.append(Products(kinds, args.sizes, args.dtypes, **samples, peers=peers))
     if steps:
