@@ -46,7 +46,7 @@ def memory(array: GPUArray) -> np.ndarray[Any, Any]:
 
 
 def values(array: GPUArray) -> np.ndarray[Any, Any]:
-    """What to compute with: the elements, where bfloat16 and floats that only store become float32."""
+    """The elements to compute with, where bfloat16 and floats that only store become float32."""
     elements = memory(array)
     if array.dtype in STORAGE_ONLY:
         from pygpukit.ops import storage
@@ -96,14 +96,14 @@ def bfloat16_bits(result: Any) -> np.ndarray[Any, Any]:
     """The bits of real numbers as bfloat16, rounded once, to nearest even; a NaN stays a NaN."""
     import numpy as np
 
-    single = _odd(np.asarray(result))
+    single = _round_to_last_bit(np.asarray(result))
     bits = single.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
     return np.where(np.isnan(single), quiet, rounded)
 
 
-def _odd(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _round_to_last_bit(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """As float32, whose last bit is 1 unless it is exact: a second rounding sees on which side of a middle it is."""
     import numpy as np
 

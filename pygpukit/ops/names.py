@@ -49,16 +49,16 @@ def _modules(package: str) -> Iterator[tuple[Path, str]]:
 
 @cache
 def _lists(package: str = "pygpukit.ops") -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {"__all__": {}, "LOW_LEVEL": {}}
+    lists: dict[str, dict[str, str]] = {"__all__": {}, "LOW_LEVEL": {}}
     elsewhere = () if package in APART else tuple(f"{base}." for name in APART for base in (name, _mirror(name)))
     for path, module in (*_modules(package), *_modules(_mirror(package))):
         if f"{module}.".startswith(elsewhere):
             continue
         for kind, text in _LIST.findall(path.read_text(encoding="utf-8")):
             for name in _NAME.findall(text):
-                first = found[kind].setdefault(name, module)
+                first = lists[kind].setdefault(name, module)
                 assert first == module, f"{name} is in {first} and in {module}: one of them has to go"
-    return found
+    return lists
 
 
 class Package(ModuleType):

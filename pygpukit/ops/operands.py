@@ -1,4 +1,4 @@
-"""What every operation checks before it launches: operand kinds, devices, output arrays and overlap."""
+"""Checks of every operation before it launches: operand kinds, devices, output arrays and overlap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Deferred(ABC):
 
     @abstractmethod
     def record(self, op: Op, operands: Sequence[Any], out: Any) -> Any:
-        """What stands for op(*operands)."""
+        """The expression that stands for op(*operands)."""
 
     @abstractmethod
     def settle(self, number: Any) -> Any:

@@ -17,7 +17,7 @@ from pygpukit.jit.compile import simulator
 from pygpukit.kernels import launcher
 from pygpukit.ops import host
 from pygpukit.ops.nn.conv import few_channels, group_blocks, small_groups
-from pygpukit.ops.nn.conv.settings import Settings, made
+from pygpukit.ops.nn.conv.settings import Settings, new_result
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -62,7 +62,7 @@ def by(
     ]
     settings = Settings(groups, *given.values(), (extents[0], extents[1]), act)
     with host.built_in_kernels():
-        result, out = made(x.shape[0], w.shape[0], settings, x.dtype, 2, last)
+        result, out = new_result(x.shape[0], w.shape[0], settings, x.dtype, 2, last)
         result[...] = float("nan")
         module.convolve(x.transpose(0, 3, 1, 2), w, bias, out, settings, result)
         gp.synchronize()

@@ -19,7 +19,7 @@ PACKAGES = (
     "pipeline",
     "telemetry",
     "scheduler",
-    "ops/matmul",
+    "ops",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {

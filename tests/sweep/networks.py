@@ -23,7 +23,7 @@ from pygpukit.ops.nn import attention, rope, sampling
 from pygpukit.ops.nn.attention import decode
 from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, padded, rounded, simt, simt_transposed, small_groups
 from pygpukit.ops.nn.conv.layout import by_group
-from pygpukit.ops.nn.conv.settings import Settings, made
+from pygpukit.ops.nn.conv.settings import Settings, new_result
 from pygpukit.ops.nn.embedding import SOURCE as EMBEDDING
 from pygpukit.ops.nn.lstm import launch
 from pygpukit.ops.nn.snake import SOURCE as SNAKE
@@ -136,7 +136,7 @@ def _by_few(x: gp.GPUArray, w: gp.GPUArray, b: gp.GPUArray, module: Any = few_ch
     if x.dtype == "float64":
         return gp.conv2d(x, w, b, padding=(1, 0), groups=2, act="silu", channels_last=True)
     own = Settings(2, (1, 1), (1, 0), (1, 1), (x.shape[1], x.shape[2] - 1), "silu")
-    result, out = made(x.shape[0], w.shape[0], own, x.dtype, 2, True)
+    result, out = new_result(x.shape[0], w.shape[0], own, x.dtype, 2, True)
     module.convolve(x.transpose(0, 3, 1, 2), w, b, out, own, result)
     return result
 
@@ -163,7 +163,7 @@ def _gathered() -> Iterator[Call]:
         if x.dtype == "float64":
             return gp.conv2d(x, w, b, **given, channels_last=True)
         own = Settings(2, (2, 1), (1, 2), (1, 1), ((x.shape[1] - 1) // 2 + 1, x.shape[2] + 2), "relu")
-        result, out = made(x.shape[0], w.shape[0], own, x.dtype, 2, True)
+        result, out = new_result(x.shape[0], w.shape[0], own, x.dtype, 2, True)
         weight = by_group(w.transpose(0, 2, 3, 1).clone().transpose(0, 3, 1, 2), 2, False)
         gathered.convolve(x.transpose(0, 3, 1, 2), weight, b, out, result, own, one)
         return result

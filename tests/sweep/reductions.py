@@ -52,7 +52,7 @@ def _reductions(functor: str) -> Iterator[Call]:
 def _in_packs(x: gp.GPUArray, function: Callable[..., gp.GPUArray]) -> list[gp.GPUArray]:
     """Columns four at a time, as those of larger arrays are; of shapes that have no prepared call."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "_FEW_BLOCKS", 0)
+        patch.setattr(plan, "_MIN_BLOCKS", 0)
         plan.plan.cache_clear()
         found = [function(x, 0), function(x[:, 1:], 0)]
     plan.plan.cache_clear()
@@ -78,8 +78,8 @@ def _rows(ctype: str) -> Iterator[Call]:
     loads = (
         rowwise._BLOCK * rowwise._HELD // 2,
         rowwise._PAIRED * rowwise._HELD // 2,
-        rowwise._most_threads(itemsize) * rowwise._HELD // 2,
-        rowwise._most_threads(itemsize) * rowwise._HELD,
+        rowwise._max_threads(itemsize) * rowwise._HELD // 2,
+        rowwise._max_threads(itemsize) * rowwise._HELD,
     )
     for length in (48, 1024 // itemsize, *(64 + each * 16 // itemsize for each in loads)):
         for extra in (0, 1):

@@ -8,7 +8,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.dtypes import float32
 from pygpukit.ops.host_parts import in_parts
-from pygpukit.ops.nn.conv.fewer_products import MOST_TAPS, FewerProducts
+from pygpukit.ops.nn.conv.fewer_products import MAX_TAPS, FewerProducts
 from pygpukit.tts.layers.convolution import Conv1d
 
 rng = np.random.default_rng(11)
@@ -25,7 +25,7 @@ def exact(x: np.ndarray, w: np.ndarray, b: np.ndarray, padding: int, dilation: i
     return sum(taps) + b[:, None]
 
 
-@pytest.mark.parametrize("taps", range(1, MOST_TAPS + 1))
+@pytest.mark.parametrize("taps", range(1, MAX_TAPS + 1))
 def test_results_are_those_of_float64(taps: int) -> None:
     for channels, filters, places, dilation in (
         (3, 5, 1, 1),

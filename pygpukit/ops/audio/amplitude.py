@@ -1,4 +1,4 @@
-"""How large samples are: normalize, fade, noise_gate."""
+"""Amplitudes: normalize, fade, noise_gate."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def normalize(
     values = floats(S, f"{what}: S")
     if norm is None:
         return S
-    least = TINY[values.dtype.name] if threshold is None else threshold
-    if least <= 0:
+    min_norm = TINY[values.dtype.name] if threshold is None else threshold
+    if min_norm <= 0:
         raise ValueError(f"{what}: threshold is {threshold} and must be positive")
     if fill and norm == 0:
         raise ValueError(f"{what}: nothing constant has norm 0; leave fill out")
     length = norms(values, norm, axis, what)
     count = values.size if axis is None else values.shape[axis]
     constant = count ** (-1.0 / norm) if 0 < norm < np.inf else 1.0
-    small = logic.less(length, least)
+    small = logic.less(length, min_norm)
     result = elementwise.div(values, elementwise.where(small, 1.0, length))
     if fill is not None:
         result = elementwise.where(small, constant if fill else 0.0, result)

@@ -36,7 +36,7 @@ class Analysis:
 
     @property
     def count(self) -> int:
-        """How many frames there are."""
+        """The number of frames."""
         return 1 + (self.y.shape[-1] + 2 * self.before - self.window.size) // self.hop
 
     @property
@@ -50,8 +50,8 @@ class Analysis:
             return self._launched(spectra.COMPLEX)
         around = padded(self.y, self.before, self.before, self.pad_mode, "stft")
         D = rfft(elementwise.mul(frames(around, self.window.size, self.hop, "stft"), self.window))
-        wanted = complex_of(self.y.dtype)
-        return D if D.dtype == wanted else copying.astype(D, wanted)
+        dtype = complex_of(self.y.dtype)
+        return D if D.dtype == dtype else copying.astype(D, dtype)
 
     def sizes(self, power: float) -> GPUArray:
         """The magnitudes to a power: (..., frames, bins)."""
@@ -66,15 +66,15 @@ class Analysis:
             return self._launched(_FORMS[power] | spectra.BANDS, mel_filters.sparse(self.y.dtype, *how))
         return matmul(self.sizes(power), mel_filters.dense(self.y.dtype, *how))
 
-    def logarithms(self, how: mel_filters.How, least: float) -> GPUArray:
-        """log10 of the power in mel bands, of `least` and more."""
+    def logarithms(self, how: mel_filters.How, amin: float) -> GPUArray:
+        """log10 of the power in mel bands, of `amin` and more."""
         if self.fused:
             bank = mel_filters.sparse(self.y.dtype, *how)
-            return self._launched(spectra.POWER | spectra.BANDS | spectra.LOG, bank, least)
-        return log10(elementwise.maximum(self.bands(2, how), least))
+            return self._launched(spectra.POWER | spectra.BANDS | spectra.LOG, bank, amin)
+        return log10(elementwise.maximum(self.bands(2, how), amin))
 
-    def _launched(self, form: int, bank: spectra.Bank | None = None, least: float = 0.0) -> GPUArray:
-        return spectra.spectra(self.y, self.window, self.hop, self.before, self.count, self.pad_mode, form, bank, least)
+    def _launched(self, form: int, bank: spectra.Bank | None = None, amin: float = 0.0) -> GPUArray:
+        return spectra.spectra(self.y, self.window, self.hop, self.before, self.count, self.pad_mode, form, bank, amin)
 
 
 def prepared(

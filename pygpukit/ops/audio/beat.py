@@ -54,8 +54,8 @@ def beat_track(
     if not envelope.any():
         return (0.0, np.zeros(0, int)) if sparse else (np.zeros(envelope.shape[:-1]), np.zeros(envelope.shape, bool))
     if bpm is None:
-        given = from_numpy(np.ascontiguousarray(envelope))
-        bpm = tempo(onset_envelope=given, sr=sr, hop_length=hop_length, start_bpm=start_bpm, prior=prior)
+        envelope_array = from_numpy(np.ascontiguousarray(envelope))
+        bpm = tempo(onset_envelope=envelope_array, sr=sr, hop_length=hop_length, start_bpm=start_bpm, prior=prior)
     rates = np.atleast_1d(np.asarray(bpm, np.float64))
     if np.any(rates <= 0):
         raise ValueError(f"{what}: bpm is {bpm} and must be positive")
@@ -86,7 +86,7 @@ def _tracked(onsets: Array, periods: Array, tightness: float, trim: bool) -> Arr
 
 
 def _local(onsets: Array, periods: Array) -> Array:
-    """How well each frame fits a beat: onsets around it, weighted by a bell of a 32nd of the period."""
+    """The fit of each frame to a beat: onsets around it, weighted by a bell of a 32nd of the period."""
     count = len(onsets)
     score = np.empty(count)
     for frame in range(count):
@@ -100,19 +100,19 @@ def _local(onsets: Array, periods: Array) -> Array:
 def _path(score: Array, periods: Array, tightness: float) -> tuple[Array, Array]:
     """The beat before each frame, -1 where there is none, and the sum of the best path to it."""
     back, total = np.full(len(score), -1), score.copy()
-    least, started = 0.01 * score.max(), False
+    min_score, started = 0.01 * score.max(), False
     for frame in range(len(score)):
         period = periods[frame if len(periods) > 1 else 0]
         earlier = np.arange(frame - int(np.round(period / 2)), max(frame - int(2 * period) - 1, -1), -1)
         earlier = earlier[earlier < frame]
-        found = -1
+        last = -1
         if len(earlier):
             steps = total[earlier] - tightness * (np.log(frame - earlier) - np.log(period)) ** 2
             best = int(np.argmax(steps))
-            found, total[frame] = int(earlier[best]), score[frame] + steps[best]
-        started = started or score[frame] >= least
+            last, total[frame] = int(earlier[best]), score[frame] + steps[best]
+        started = started or score[frame] >= min_score
         if started:
-            back[frame] = found
+            back[frame] = last
     return back, total
 
 
@@ -131,8 +131,8 @@ def _last(total: Array) -> int:
 def _trimmed(score: Array, beats: Array, trim: bool) -> Array:
     """Without the beats before the first frame and after the last one that is not weak."""
     weight = np.convolve(score[beats], np.hanning(5))[2 : len(score) + 2]
-    least = 0.5 * np.sqrt((weight**2).mean()) if trim else 0.0
-    strong = np.flatnonzero(score > least)
+    min_strength = 0.5 * np.sqrt((weight**2).mean()) if trim else 0.0
+    strong = np.flatnonzero(score > min_strength)
     result = beats.copy()
     if len(strong):
         result[: strong[0]] = False

@@ -62,7 +62,7 @@ class AudioBuffer:
 
     @property
     def duration(self) -> float:
-        """How long it lasts, in seconds."""
+        """The duration in seconds."""
         return len(self) / self.sample_rate
 
     def __len__(self) -> int:
@@ -96,13 +96,13 @@ class AudioBuffer:
         if len(self) == 0:
             return self
         if mode == "peak":
-            level, wanted = float(reduce.max(elementwise.abs(self.data))), 1.0
+            level, target_level = float(reduce.max(elementwise.abs(self.data))), 1.0
         else:
             level = float(reduce.mean(elementwise.mul(self.data, self.data))) ** 0.5
-            wanted = 10 ** (target_db / 20)
+            target_level = 10 ** (target_db / 20)
         if not math.isfinite(level):
             raise InvalidSpecError("AudioBuffer.normalize: samples are not finite (NaN or infinite)", "data")
-        return self if level == 0 else in_place(self, elementwise.mul(self.data, wanted / level))
+        return self if level == 0 else in_place(self, elementwise.mul(self.data, target_level / level))
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy on the host, of data's shape."""
@@ -156,8 +156,8 @@ def _channels_first(array: GPUArray, channels: int) -> GPUArray:
     first, last = array.shape
     if channels not in (0, first, last):
         raise ShapeError(f"from_pcm: samples of shape {array.shape} have no axis of {channels} channels")
-    turned = channels != first if channels else 0 < last < first or first == 0
-    return array.T if turned else array
+    is_transposed = channels != first if channels else 0 < last < first or first == 0
+    return array.T if is_transposed else array
 
 
 def _not_finite(samples: np.ndarray[Any, Any]) -> str:

@@ -87,7 +87,7 @@ def _bands(
     import numpy as np
 
     edges = [0.0, *(fmin * 2.0**k for k in range(n_bands + 1))]
-    found = []
+    bands = []
     for k in range(n_bands + 1):
         inside = np.flatnonzero((freq >= edges[k]) & (freq <= edges[k + 1]))
         if not inside.size:
@@ -95,5 +95,5 @@ def _bands(
         low = int(inside[0]) - (1 if k else 0)
         high = len(freq) if k == n_bands else int(inside[-1]) + 1
         count = max(int(np.rint(quantile * (high - low))), 1)
-        found.append((low, high if k == n_bands else high - 1, count))
-    return found
+        bands.append((low, high if k == n_bands else high - 1, count))
+    return bands

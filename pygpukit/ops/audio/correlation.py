@@ -36,14 +36,14 @@ def autocorrelate(y: Any, *, max_size: int | None = None, axis: int = -1) -> GPU
     return moveaxis(irfft(power, fast_length(length + size - 1))[..., :size], -1, axis)
 
 
-def fast_length(least: int) -> int:
+def fast_length(min_length: int) -> int:
     """The smallest length of at least so many samples whose only prime factors are 2, 3 and 5."""
-    best = 1 << (least - 1).bit_length()
+    best = 1 << (min_length - 1).bit_length()
     five = 1
     while five < best:
         three = five
         while three < best:
-            rest = -(-least // three)
+            rest = -(-min_length // three)
             best = min(best, three << (rest - 1).bit_length())
             three *= 3
         five *= 5

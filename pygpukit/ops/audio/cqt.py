@@ -131,7 +131,7 @@ def vqt(
             "fewer n_bins or a lower fmin"
         )
     octaves = math.ceil(n_bins / bins)
-    wanted = complex_of(y.dtype) if dtype is None else as_dtype(dtype)
+    result_dtype = complex_of(y.dtype) if dtype is None else as_dtype(dtype)
     halvings = _early_halvings(sr / 2, highest, hop, octaves)
     if halvings:
         factor = 2**halvings
@@ -154,8 +154,10 @@ def vqt(
             here = resample(here, orig_sr=2, target_sr=1, res_type=res_type, scale=True)
             here_sr, here_hop = here_sr / 2, here_hop // 2
     frames = min(part.shape[-2] for part in parts)
-    found = concatenate([part[..., :frames, :] for part in reversed(parts)], -1)
-    return (found if found.dtype == wanted else copying.astype(found, wanted)).swapaxes(-1, -2)
+    coefficients = concatenate([part[..., :frames, :] for part in reversed(parts)], -1)
+    return (
+        coefficients if coefficients.dtype == result_dtype else copying.astype(coefficients, result_dtype)
+    ).swapaxes(-1, -2)
 
 
 def _response(y: GPUArray, spectra: Values, hop: int, pad_mode: str) -> GPUArray:
@@ -171,6 +173,6 @@ def _response(y: GPUArray, spectra: Values, hop: int, pad_mode: str) -> GPUArray
 
 
 def _early_halvings(nyquist: float, highest: float, hop: int, octaves: int) -> int:
-    """How often the rate can be halved before the first octave, which saves work."""
+    """The number of times that the rate can be halved before the first octave, which saves work."""
     twos = (hop & -hop).bit_length() - 1
     return min(max(0, math.ceil(math.log2(nyquist / highest)) - 2), max(0, twos - octaves + 1))

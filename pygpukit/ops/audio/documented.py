@@ -18,17 +18,17 @@ def keywords(**now: str) -> Callable[[_F], _F]:
 
     def decorate(function: _F) -> _F:
         @wraps(function)
-        def call(*args: Any, **given: Any) -> Any:
+        def call(*args: Any, **fields: Any) -> Any:
             for old, new in now.items():
-                if old in given:
-                    if new in given:
+                if old in fields:
+                    if new in fields:
                         raise TypeError(f"{function.__name__}: {old} is the documented name of {new}; give one of them")
                     warnings.warn(
                         f"{function.__name__}: the keyword {old} is now {new}", DeprecationWarning, stacklevel=2
                     )
-                    value = given.pop(old)
-                    given[new] = None if isinstance(value, (int, float)) and value == -1 else value
-            return function(*args, **given)
+                    value = fields.pop(old)
+                    fields[new] = None if isinstance(value, (int, float)) and value == -1 else value
+            return function(*args, **fields)
 
         return call  # type: ignore[return-value]
 

@@ -93,7 +93,7 @@ def _gain(decibels: GPUArray) -> GPUArray:
 
 
 def _decay(seconds: float, sr: float, name: str, what: str) -> float:
-    """What is left after a sample of what fades by a factor e in so many seconds."""
+    """The factor that a level falls by in one sample, where it falls by e in so many seconds."""
     if seconds < 0:
         raise ValueError(f"{what}: {name} is {seconds} s and must not be negative")
     return exp(-1 / (seconds * sr)) if seconds else 0.0

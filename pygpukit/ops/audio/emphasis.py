@@ -36,12 +36,12 @@ def preemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool =
     result = copying.clone(values)
     rest, first = result[..., 1:], result[..., :1]
     copying.copy_to(elementwise.sub(values[..., 1:], elementwise.mul(values[..., :-1], coef)), rest)
-    state = _line(values, "preemphasis") if zi is None else _given(zi, values, values.dtype)
+    state = _line(values, "preemphasis") if zi is None else _state_of(zi, values, values.dtype)
     copying.copy_to(elementwise.add(values[..., :1], state), first)
     if not return_zf:
-        return _given_back(y, result)
+        return _as_passed(y, result)
     zf = elementwise.mul(values[..., -1:], -coef) if values.shape[-1] else state
-    return _given_back(y, result), zf
+    return _as_passed(y, result), zf
 
 
 @keywords(audio="y", alpha="coef")
@@ -53,14 +53,14 @@ def deemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool = 
     return_zf: (result, zf), zf is zi of the next block, float64. Raises ShapeError, DTypeError.
     """
     values = floats(y, "deemphasis: y")
-    state = np.zeros((*values.shape[:-1], 1)) if zi is None else _given(zi, values, float64)
+    state = np.zeros((*values.shape[:-1], 1)) if zi is None else _state_of(zi, values, float64)
     result, zf = lfilter([1.0], [1.0, -coef], values, zi=state)
     if zi is None:
         _check_two(values, "deemphasis")
         start = elementwise.sub(elementwise.mul(values[..., :1], 2 - coef), values[..., 1:2])
         fading = from_numpy((coef ** np.arange(values.shape[-1]) / (3 - coef)).astype(values.dtype.to_numpy_dtype()))
         result = elementwise.sub(result, elementwise.mul(start, fading))
-    return (_given_back(y, result), zf) if return_zf else _given_back(y, result)
+    return (_as_passed(y, result), zf) if return_zf else _as_passed(y, result)
 
 
 def remove_dc(audio: Any) -> Any:
@@ -80,7 +80,7 @@ def highpass_filter(audio: Any, cutoff_hz: float = 20.0, sample_rate: float | No
     return in_place(audio, sosfilt(biquad("highpass", cutoff_hz, sr=sr), values))
 
 
-def _given_back(y: Any, result: GPUArray) -> Any:
+def _as_passed(y: Any, result: GPUArray) -> Any:
     """Arrays are librosa's, for which results are new; AudioBuffers are ours."""
     return in_place(y, result) if hasattr(y, "sample_rate") else result
 
@@ -95,7 +95,7 @@ def _check_two(values: GPUArray, what: str) -> None:
         raise ShapeError(f"{what}: y has {values.shape[-1]} samples; without zi two are needed")
 
 
-def _given(zi: Any, values: GPUArray, dtype: DataType) -> GPUArray:
+def _state_of(zi: Any, values: GPUArray, dtype: DataType) -> GPUArray:
     state = zi if is_array(zi) else from_numpy(np.atleast_1d(np.asarray(zi, np.float64)))
     shape = (*values.shape[:-1], 1)
     if state.size != np.prod(shape):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 _BITS = {"PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32}
-_MOST_HZ = 2**31 - 1  # that an AudioBuffer has
+_MAX_HZ = 2**31 - 1  # that an AudioBuffer has
 _BLOCK = 1 << 22  # samples that are read at a time
 
 
@@ -39,7 +39,7 @@ def read(path: str | os.PathLike[str]) -> AudioBuffer:
         raise InvalidSpecError(
             f"read: {os.fspath(path)!r} is no sound file that can be read: {error}", "path"
         ) from None
-    if not 0 < rate <= _MOST_HZ:
+    if not 0 < rate <= _MAX_HZ:
         raise InvalidSpecError(f"read: {os.fspath(path)!r} is damaged: it has a rate of {rate} Hz", "path")
     try:
         return from_pcm(samples[:, 0] if samples.shape[1] == 1 else samples.T, int(rate), samples.shape[1])
@@ -103,7 +103,7 @@ def _read_wave(path: str | os.PathLike[str]) -> AudioBuffer:
             f"read: {os.fspath(path)!r} is no WAV file of whole numbers: {error}. {_advice()}"
         ) from None
     whole = len(data) // (width * channels or 1) * width * channels
-    if width not in (1, 2, 3, 4) or whole != len(data) or not 0 < rate <= _MOST_HZ:
+    if width not in (1, 2, 3, 4) or whole != len(data) or not 0 < rate <= _MAX_HZ:
         raise InvalidSpecError(
             f"read: {os.fspath(path)!r} is damaged: {len(data)} bytes of {width}-byte samples at {rate} Hz"
         )

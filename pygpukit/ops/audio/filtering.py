@@ -126,8 +126,8 @@ def _state(zi: Any, shape: tuple[int, ...], axis: int, what: str) -> GPUArray:
         if state.size:
             copying.fill(state, 0)
         return state
-    given = zi if is_array(zi) else from_numpy(np.asarray(zi, np.float64))
-    found = moveaxis(given, axis, -1) if given.ndim == len(shape) else given
-    if found.shape != shape:
-        raise ShapeError(f"{what}: zi has shape {given.shape}; with its axis last it must be {shape}")
-    return elementwise.as_type(found, float64)
+    initial = zi if is_array(zi) else from_numpy(np.asarray(zi, np.float64))
+    moved = moveaxis(initial, axis, -1) if initial.ndim == len(shape) else initial
+    if moved.shape != shape:
+        raise ShapeError(f"{what}: zi has shape {initial.shape}; with its axis last it must be {shape}")
+    return elementwise.as_type(moved, float64)

@@ -42,8 +42,8 @@ def spectral_gate(
     if not values.size:
         return audio
     spectrum = stft(values, n_fft=n_fft, hop_length=hop_length)
-    least = threshold * n_fft / 4  # a sine of amplitude 1 gives n_fft / 4 behind a Hann window
-    open_ = copying.astype(logic.greater_equal(elementwise.abs(spectrum), least), values.dtype)
+    min_magnitude = threshold * n_fft / 4  # a sine of amplitude 1 gives n_fft / 4 behind a Hann window
+    open_ = copying.astype(logic.greater_equal(elementwise.abs(spectrum), min_magnitude), values.dtype)
     held = decaying_peak(open_, exp(-hop_length / release))
     kept = exp(-hop_length / attack)
     gain = lfilter([1 - kept], [1.0, -kept], held)

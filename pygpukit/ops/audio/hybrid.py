@@ -53,8 +53,8 @@ def pseudo_cqt(
     what = "pseudo_cqt"
     sr, y, hop = rate(sr, y), signal(y, what), positive(hop_length, "hop_length", what)
     hz, alpha = _bins(y, sr, fmin, n_bins, bins_per_octave, tuning, what)
-    least = 2 ** (1 + math.ceil(math.log2(hop)))
-    basis = abs(wavelets.basis(hz, sr, alpha, filter_scale, norm, sparsity, window, 0, least))
+    min_fft = 2 ** (1 + math.ceil(math.log2(hop)))
+    basis = abs(wavelets.basis(hz, sr, alpha, filter_scale, norm, sparsity, window, 0, min_fft))
     n_fft = 2 * (basis.shape[1] - 1)
     if scale:
         basis /= math.sqrt(n_fft)
@@ -64,8 +64,8 @@ def pseudo_cqt(
     C = matmul(S, from_numpy(basis.T.astype(S.dtype.to_numpy_dtype(), order="C"))).swapaxes(-1, -2)
     if dtype is None:
         return C
-    wanted = float64 if as_dtype(dtype) in (complex128, float64) else float32
-    return C if C.dtype == wanted else copying.astype(C, wanted)
+    real_dtype = float64 if as_dtype(dtype) in (complex128, float64) else float32
+    return C if C.dtype == real_dtype else copying.astype(C, real_dtype)
 
 
 def hybrid_cqt(

@@ -1,4 +1,4 @@
-"""What functions of sound check before they compute: signals, spectrograms, rates and lengths."""
+"""Checks of functions of sound before they compute: signals, spectrograms, rates and lengths."""
 
 from __future__ import annotations
 

@@ -43,18 +43,18 @@ def _grown(count: int, logs: Values) -> list[tuple[int, ...]]:
 
     one = (0,) * len(logs)
     steps = [tuple(sign * (i == k) for i in range(len(logs))) for k in range(len(logs)) for sign in (1, -1)]
-    found, edge = [one], list(steps)
-    while len(found) < count:
-        best, least = 0, math.inf
+    grown, edge = [one], list(steps)
+    while len(grown) < count:
+        best, lowest = 0, math.inf
         for place, point in enumerate(edge):
-            far = sum(apart(point, other) for other in found)
+            far = sum(apart(point, other) for other in grown)
             simpler = np.abs(point) @ logs < np.abs(edge[best]) @ logs
-            if far < least or (np.isclose(far, least) and simpler):
-                best, least = place, far
+            if far < lowest or (np.isclose(far, lowest) and simpler):
+                best, lowest = place, far
         chosen = edge.pop(best)
-        found.append(chosen)
+        grown.append(chosen)
         for step in steps:
             beside = tuple(int(x) for x in np.add(chosen, step))
-            if beside not in found and beside not in edge:
+            if beside not in grown and beside not in edge:
                 edge.append(beside)
-    return found
+    return grown

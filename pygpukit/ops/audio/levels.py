@@ -1,4 +1,4 @@
-"""How loud and how noisy a signal is, frame by frame: rms, zero_crossing_rate, short-term energy."""
+"""Levels of a signal, frame by frame: rms, zero_crossing_rate, short-term energy."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def zero_crossing_rate(
     pad: bool = False,
     zero_pos: bool = True,
 ) -> GPUArray:
-    """How often the sign changes: the crossings of each frame over its length, as librosa.feature.zero_crossing_rate().
+    """The rate of sign changes: crossings of each frame over its length, as librosa.feature.zero_crossing_rate().
 
     y: (..., samples). Result: (..., 1, frames), float64, exact. center: as rms(), continued by the samples at the ends.
     What is not above threshold, times ref_magnitude (a number, or a function of |y|), counts as 0. zero_pos: 0 is

@@ -50,11 +50,11 @@ def _on_host(x: GPUArray, width: int, axis: int, out: GPUArray) -> None:
     import numpy as np
 
     values = np.moveaxis(host.values(x), axis, -1)
-    lines, found = values.reshape(-1, values.shape[-1]), np.empty(values.shape, values.dtype)
-    rows = found.reshape(lines.shape)
+    lines, medians = values.reshape(-1, values.shape[-1]), np.empty(values.shape, values.dtype)
+    rows = medians.reshape(lines.shape)
     step = max(1, _HOST_BYTES // (width * lines.shape[-1] * lines.itemsize))
     for begin in range(0, len(lines), step):
         around = np.pad(lines[begin : begin + step], [(0, 0), (width // 2, width - width // 2 - 1)], "symmetric")
         windows = np.lib.stride_tricks.sliding_window_view(around, width, -1)
         rows[begin : begin + step] = np.partition(windows, width // 2, -1)[..., width // 2]
-    host.store(out, np.moveaxis(found, -1, axis))
+    host.store(out, np.moveaxis(medians, -1, axis))

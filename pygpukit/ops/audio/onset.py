@@ -41,7 +41,7 @@ def onset_strength(
     hop_length: int = 512,
     **kwargs: Any,
 ) -> GPUArray:
-    """How much the spectrum rises from frame to frame, as librosa.onset.onset_strength() (Boeck, Widmer 2013).
+    """The rise of the spectrum from frame to frame, as librosa.onset.onset_strength() (Boeck, Widmer 2013).
 
     y: (..., samples), of which feature (melspectrogram, with kwargs) is taken in dB; or S: (..., bins, frames), a
     spectrogram in dB. Result: (..., frames). lag: to which frame it is compared; max_size: of the bins around, the
@@ -104,7 +104,7 @@ def onset_detect(
         envelope = envelope - envelope.min(-1, keepdims=True)
         envelope = envelope / (envelope.max(-1, keepdims=True) + np.finfo(envelope.dtype).tiny)
     if not envelope.any() or not np.isfinite(envelope).all():
-        found = np.zeros(0, int) if sparse else np.zeros(envelope.shape, bool)
+        onsets = np.zeros(0, int) if sparse else np.zeros(envelope.shape, bool)
     else:
         windows = {
             "pre_max": 0.03 * sr // hop_length,
@@ -114,10 +114,10 @@ def onset_detect(
             "wait": 0.03 * sr // hop_length,
             "delta": 0.07,
         }
-        found = peak_pick(envelope, sparse=sparse, **(windows | kwargs))
+        onsets = peak_pick(envelope, sparse=sparse, **(windows | kwargs))
         if backtrack:
-            found = onset_backtrack(found, envelope if energy is None else energy)
-    return positions(found, units, sr, hop_length, what) if sparse else found
+            onsets = onset_backtrack(onsets, envelope if energy is None else energy)
+    return positions(onsets, units, sr, hop_length, what) if sparse else onsets
 
 
 def onset_backtrack(events: Any, energy: Any) -> Array:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "overlap.cu")
 _ADDING = SOURCE.structure("Adding")
 _BLOCK = 256
-_MOST = (1 << 32) - _BLOCK  # samples, which the kernel counts in 32 bits
+_MAX_SAMPLES = (1 << 32) - _BLOCK  # samples, which the kernel counts in 32 bits
 _CTYPES = {"float32": "float", "float64": "double"}
 
 
@@ -26,8 +26,10 @@ def added(pieces: GPUArray, window: GPUArray, hop: int, start: int, samples: int
     """(..., samples): frames (..., frames, length) times the window, added hop apart, from sample start of the whole,
     over the sum of the squared windows where it is above the smallest normal number. Zeros behind the last frame.
     Raises ShapeError for 2^32 samples."""
-    if start + samples > _MOST:
-        raise ShapeError(f"istft: a signal of {samples} samples is too long, {_MOST} is the most; make parts of it")
+    if start + samples > _MAX_SAMPLES:
+        raise ShapeError(
+            f"istft: a signal of {samples} samples is too long, {_MAX_SAMPLES} is the most; make parts of it"
+        )
     pieces = copying.contiguous(pieces)
     out = native.empty((*pieces.shape[:-2], samples), pieces.dtype)
     if not out.size:
@@ -67,6 +69,6 @@ def _on_host(pieces: GPUArray, window: GPUArray, hop: int, start: int, out: GPUA
         here = slice(frame * hop, frame * hop + length)
         sums[..., here] += bent * shape[..., frame, :]
         squares[here] += bent.astype(np.float64) ** 2
-    wanted = slice(start, start + out.shape[-1])
-    divisor = squares[wanted].astype(shape.dtype)
-    host.store(out, sums[..., wanted] / np.where(divisor > np.finfo(shape.dtype).tiny, divisor, 1))
+    kept = slice(start, start + out.shape[-1])
+    divisor = squares[kept].astype(shape.dtype)
+    host.store(out, sums[..., kept] / np.where(divisor > np.finfo(shape.dtype).tiny, divisor, 1))

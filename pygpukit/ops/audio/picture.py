@@ -1,4 +1,4 @@
-"""What a sound looks like: its waveform as lowest and highest samples by column, its spectrogram as levels, as HTML."""
+"""Pictures of a sound: its waveform as lowest and highest samples by column, its spectrogram as levels, as HTML."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def envelope(sound: AudioBuffer, columns: int) -> np.ndarray[Any, Any]:
     count = len(sound)
     width = max(1, -(-count // columns))
     whole = count // width
-    found = np.zeros((2, columns), np.float32)
+    extremes = np.zeros((2, columns), np.float32)
     rows = sound.data.reshape(sound.channels, count)
     if whole:
         parts = rows[:, : whole * width].reshape(sound.channels, whole, width)
-        found[0, :whole] = reduce.min(parts, axis=2).to_numpy().min(axis=0)
-        found[1, :whole] = reduce.max(parts, axis=2).to_numpy().max(axis=0)
+        extremes[0, :whole] = reduce.min(parts, axis=2).to_numpy().min(axis=0)
+        extremes[1, :whole] = reduce.max(parts, axis=2).to_numpy().max(axis=0)
     if whole * width < count:
         rest = rows[:, whole * width :].to_numpy()
-        found[:, whole] = rest.min(), rest.max()
-    return np.nan_to_num(found, nan=0.0, posinf=1.0, neginf=-1.0)
+        extremes[:, whole] = rest.min(), rest.max()
+    return np.nan_to_num(extremes, nan=0.0, posinf=1.0, neginf=-1.0)
 
 
 def spectrogram(sound: AudioBuffer, columns: int, rows: int) -> np.ndarray[Any, Any]:
@@ -57,9 +57,9 @@ def spectrogram(sound: AudioBuffer, columns: int, rows: int) -> np.ndarray[Any, 
     mono = sound.to_mono()
     hop = max(1, -(-len(sound) // columns))
     bands = banded(_power(mono, hop)[:, : -(-len(sound) // hop)], sound.sample_rate, rows)
-    found = np.zeros((rows, columns), np.uint8)
-    found[:, : bands.shape[1]] = levels(bands, float(bands.max(initial=0.0)))
-    return found
+    pixels = np.zeros((rows, columns), np.uint8)
+    pixels[:, : bands.shape[1]] = levels(bands, float(bands.max(initial=0.0)))
+    return pixels
 
 
 def banded(power: np.ndarray[Any, Any], rate: int, rows: int) -> np.ndarray[Any, Any]:

@@ -50,7 +50,7 @@ def yin(
     first = elementwise.where(reduce.any(deep, -1), reduce.argmax(deep, -1), reduce.argmin(curve, -1))
     # At the longest period the mean has every difference in it.
     known = logic.isfinite(curve[..., -1])
-    return elementwise.where(known, elementwise.div(sr, _period(curve, first, periods.least)), float("nan"))
+    return elementwise.where(known, elementwise.div(sr, _period(curve, first, periods.shortest)), float("nan"))
 
 
 def voiced(
@@ -62,12 +62,12 @@ def voiced(
     curve = curves.curve(audio, periods, False, "constant", what)
     deep = logic.logical_and(_troughs(curve), logic.less(curve, threshold))
     first = reduce.argmax(deep, -1)
-    frequency = elementwise.div(float(sr), _period(curve, first, periods.least))
+    frequency = elementwise.div(float(sr), _period(curve, first, periods.shortest))
     return elementwise.where(reduce.any(deep, -1), frequency, 0.0)
 
 
-def _period(curve: GPUArray, index: GPUArray, least: int) -> GPUArray:
-    whole = elementwise.as_type(elementwise.add(index, least), curve.dtype)
+def _period(curve: GPUArray, index: GPUArray, min_period: int) -> GPUArray:
+    whole = elementwise.as_type(elementwise.add(index, min_period), curve.dtype)
     return elementwise.add(whole, _shift(curve, index))
 
 

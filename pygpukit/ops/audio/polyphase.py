@@ -65,8 +65,8 @@ def upfirdn(x: GPUArray, taps: np.ndarray[Any, Any], up: int, down: int, first: 
     name, lines = CTYPES[x.dtype.name], prod(x.shape[:-1])
     shared = _tile_bytes(up, down, first, per_phase, x.dtype.itemsize)
     if shared <= _TILE_BYTES:
-        most = -(-per_phase // down)
-        filter = np.pad(filter, ((0, 0), (0, most * down - per_phase))).reshape(up, most, down).swapaxes(1, 2)
+        max_taps = -(-per_phase // down)
+        filter = np.pad(filter, ((0, 0), (0, max_taps * down - per_phase))).reshape(up, max_taps, down).swapaxes(1, 2)
         blocks, threads = lines * -(-outputs // (_TILE_THREADS * _TILE_OUTPUTS * up)), _TILE_THREADS
         long = str(per_phase > _TILE_PRODUCTS).lower()
         spec = SOURCE.of(f"pk::polyphase_tile<{name}, {long}>", shared_bytes=shared)

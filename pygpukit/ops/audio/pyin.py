@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class _Prior:
-    """How likely each threshold is, and what a trough's place among those below it counts."""
+    """Prior probability of each threshold, and the weight of a trough's place among those below it."""
 
     thresholds: Array
     weights: Array
@@ -78,8 +78,8 @@ def pyin(
     for line in np.ndindex(curves.shape[:-2]):
         likely = _candidates(curves[line], prior)
         frame, index = np.nonzero(likely)
-        found = sr / (periods.least + index + host_shifts(curves[line])[frame, index])
-        place = np.clip(np.round(12 * per_semitone * np.log2(found / fmin)), 0, pitches).astype(int)
+        f0_line = sr / (periods.shortest + index + host_shifts(curves[line])[frame, index])
+        place = np.clip(np.round(12 * per_semitone * np.log2(f0_line / fmin)), 0, pitches).astype(int)
         observed = np.zeros((len(likely), 2 * pitches))
         observed[frame, place] = likely[frame, index]
         probability[line] = np.clip(observed[:, :pitches].sum(1), 0, 1)

@@ -119,7 +119,7 @@ def _chunk(length: int) -> int:
 
 
 def _companion(a: Coefficients) -> Coefficients:
-    """What a sample of zero does to the states of the transposed direct form II."""
+    """The states of the transposed direct form II after a sample of zero, as a matrix."""
     matrix = np.eye(len(a) - 1, k=1)
     matrix[:, 0] -= a[1:]
     return matrix

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 
-def like(given: Any, array: GPUArray, **fields: Any) -> Any:
+def like(original: Any, array: GPUArray, **fields: Any) -> Any:
     """array, or the AudioBuffer that was given with array for its samples, and other fields."""
-    if is_dataclass(given) and not isinstance(given, type) and hasattr(given, "sample_rate"):
-        return replace(given, data=array, **fields)
+    if is_dataclass(original) and not isinstance(original, type) and hasattr(original, "sample_rate"):
+        return replace(original, data=array, **fields)
     return array
 
 
-def in_place(given: Any, result: GPUArray) -> Any:
-    """What was given, with the result written over its samples."""
-    copying.copy_to(result, getattr(given, "data", given))
-    return given
+def in_place(original: Any, result: GPUArray) -> Any:
+    """The original, with the result written over its samples."""
+    copying.copy_to(result, getattr(original, "data", original))
+    return original

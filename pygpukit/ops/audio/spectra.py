@@ -40,7 +40,7 @@ class Bank:
 
     @property
     def bands(self) -> int:
-        """How many filters there are."""
+        """The number of filters."""
         return self.extents.shape[0]
 
 
@@ -59,7 +59,7 @@ def spectra(
     mode: str,
     form: int,
     bank: Bank | None = None,
-    least: float = 0.0,
+    amin: float = 0.0,
 ) -> GPUArray:
     """(..., frames, bins) of signals (..., samples), in the form asked for; with a bank (..., frames, bands).
 
@@ -83,7 +83,7 @@ def spectra(
         samples=y.shape[-1],
         start=-before,
         hop=hop,
-        least=least,
+        least=amin,
         form=form,
         mode=_MODES[mode],
         bands=0 if bank is None else bank.bands,

@@ -46,9 +46,9 @@ def stft(
     analysis = prepared(y, n_fft, hop_length, win_length, window, center, pad_mode, what)
     warn_of_short(analysis, what)
     spectrum = analysis.complex().swapaxes(-1, -2)
-    wanted = spectrum.dtype if dtype is None else as_dtype(dtype)
+    result_dtype = spectrum.dtype if dtype is None else as_dtype(dtype)
     if out is not None:
-        check_out(out, spectrum.shape, wanted, what)
+        check_out(out, spectrum.shape, result_dtype, what)
         copying.copy_to(spectrum if spectrum.dtype == out.dtype else copying.astype(spectrum, out.dtype), out)
         return out
-    return spectrum if spectrum.dtype == wanted else copying.astype(spectrum, wanted)
+    return spectrum if spectrum.dtype == result_dtype else copying.astype(spectrum, result_dtype)

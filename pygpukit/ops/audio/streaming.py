@@ -37,7 +37,7 @@ class AudioRingBuffer:
 
     @property
     def samples_available(self) -> int:
-        """How many samples can be read."""
+        """The number of samples that can be read."""
         return self._count
 
     @property
@@ -110,7 +110,7 @@ class AudioStream:
 
     @property
     def chunks_available(self) -> int:
-        """How many chunks pop_chunk() can give."""
+        """The number of chunks that pop_chunk() can give."""
         left = self._ring.samples_available - self.chunk_size
         return 0 if left < 0 else 1 + left // self.hop_size
 
@@ -122,7 +122,7 @@ class AudioStream:
         return taken
 
     def has_chunk(self) -> bool:
-        """Whether there are samples for a chunk."""
+        """True where there are samples for a chunk."""
         return self.chunks_available > 0
 
     def pop_chunk(self, apply_window: bool = True) -> GPUArray:
@@ -157,11 +157,11 @@ class StreamResampler:
     def __init__(self, orig_sr: float, target_sr: float, res_type: str = "soxr_hq") -> None:
         self._up, self._down = ratio(orig_sr, target_sr)
         taps, self._place = design(res_type, self._up, self._down)  # of the next output, from self._kept's start
-        self._taps, self._seen, self._made = taps, 0, 0
+        self._taps, self._seen, self._produced = taps, 0, 0
         self._kept: GPUArray | None = None
 
     def push(self, block: Any) -> GPUArray:
-        """What can be computed now, (..., samples)."""
+        """Take samples in; return the outputs that can be computed now, (..., samples)."""
         block = floats(block, "StreamResampler.push: block")
         self._kept = block if self._kept is None else joining.concatenate([self._kept, block], -1)
         self._seen += block.shape[-1]
@@ -173,14 +173,14 @@ class StreamResampler:
         """The rest, as if zeros followed; the resampler then begins anew. Raises ValueError before any push()."""
         if self._kept is None:
             raise ValueError("StreamResampler.flush: nothing was pushed")
-        rest = self._outputs(-(-self._seen * self._up // self._down) - self._made)
-        self._kept, self._seen, self._made, self._place = None, 0, 0, len(self._taps) // 2
+        rest = self._outputs(-(-self._seen * self._up // self._down) - self._produced)
+        self._kept, self._seen, self._produced, self._place = None, 0, 0, len(self._taps) // 2
         return rest
 
     def _outputs(self, count: int) -> GPUArray:
         assert self._kept is not None
         result = upfirdn(self._kept, self._taps, self._up, self._down, self._place, count)
-        self._made += count
+        self._produced += count
         self._place += count * self._down
         # The oldest sample that the next output needs.
         past = max(0, -(-(self._place - len(self._taps) + 1) // self._up))
@@ -192,8 +192,8 @@ class StreamResampler:
 
 def _samples(samples: Any, what: str) -> GPUArray:
     """1-D float32 on the device."""
-    given = getattr(samples, "data", samples) if not isinstance(samples, np.ndarray) else samples
-    array = floats(given if is_array(given) else from_numpy(np.ascontiguousarray(given)), what)
+    data = getattr(samples, "data", samples) if not isinstance(samples, np.ndarray) else samples
+    array = floats(data if is_array(data) else from_numpy(np.ascontiguousarray(data)), what)
     if array.ndim != 1:
         raise ShapeError(f"{what}: samples have shape {array.shape} and must be 1-D; take one channel")
     return array if array.dtype == float32 else copying.astype(array, float32)

@@ -62,10 +62,10 @@ def piptrack(
     shift = elementwise.where(flat, 0.0, elementwise.neg(elementwise.div(slope, elementwise.where(flat, 1.0, curve))))
     if ref is None or callable(ref):
         largest = reduce.max(S, -2, keepdims=True) if ref is None else ref(S, axis=-2).reshape(_one_bin(S))
-        least: Any = elementwise.mul(largest, threshold)
+        min_magnitude: Any = elementwise.mul(largest, threshold)
     else:
-        least = abs(ref)
-    loud = elementwise.where(logic.greater(S, least), S, 0.0)
+        min_magnitude = abs(ref)
+    loud = elementwise.where(logic.greater(S, min_magnitude), S, 0.0)
     here = loud[..., 1:-1, :]
     peak = logic.logical_and(logic.greater(here, loud[..., :-2, :]), logic.greater_equal(here, loud[..., 2:, :]))
     hz = scales.fft_frequencies(sr, n_fft)[:, None]
@@ -81,7 +81,7 @@ def piptrack(
 
 
 def pitch_tuning(frequencies: Any, *, resolution: float = 0.01, bins_per_octave: int = 12) -> float:
-    """How far frequencies (Hz, any array) are off those of A4 = 440 Hz, in bins of -0.5 to 0.5: the likeliest, in steps
+    """The offset of frequencies (Hz, any array) from A4 = 440 Hz, in bins of -0.5 to 0.5: the likeliest, in steps
     of resolution, as librosa.pitch_tuning(). Computed on the host. Warns of none, which give 0."""
     import numpy as np
 
@@ -116,9 +116,11 @@ def estimate_tuning(
     if y is not None:
         sr, y = rate(sr, y), finite(y, "estimate_tuning")
     pitches, heights = (x.to_numpy() for x in piptrack(y=y, sr=sr, S=S, n_fft=n_fft, **kwargs))
-    found = pitches > 0
-    least = np.median(heights[found]) if found.any() else 0.0
-    return pitch_tuning(pitches[(heights >= least) & found], resolution=resolution, bins_per_octave=bins_per_octave)
+    voiced = pitches > 0
+    min_height = np.median(heights[voiced]) if voiced.any() else 0.0
+    return pitch_tuning(
+        pitches[(heights >= min_height) & voiced], resolution=resolution, bins_per_octave=bins_per_octave
+    )
 
 
 def _one_bin(S: GPUArray) -> tuple[int, ...]:

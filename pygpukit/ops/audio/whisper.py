@@ -30,9 +30,9 @@ def whisper_log_mel(audio: Any, n_mels: int = 80, *, padding: int = 0) -> GPUArr
     what = "whisper_log_mel"
     if n_mels not in (80, 128):
         raise ValueError(f"{what}: n_mels is {n_mels}; Whisper models have 80 or 128")
-    given = getattr(audio, "sample_rate", SAMPLE_RATE)
-    if given != SAMPLE_RATE:
-        raise ValueError(f"{what}: the signal has {given} samples a second; resample it to {SAMPLE_RATE}")
+    rate = getattr(audio, "sample_rate", SAMPLE_RATE)
+    if rate != SAMPLE_RATE:
+        raise ValueError(f"{what}: the signal has {rate} samples a second; resample it to {SAMPLE_RATE}")
     y = signal(audio, what)
     if padding:
         y = _longer(y, padding)

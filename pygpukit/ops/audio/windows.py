@@ -62,10 +62,10 @@ def centred(window: Window, win_length: int, n_fft: int, what: str) -> np.ndarra
     return np.pad(get_window(window, win_length), (before, n_fft - win_length - before))
 
 
-def _samples(given: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any]:
-    if given.shape != (length,):
-        raise ValueError(f"get_window: the window has shape {given.shape}, must have ({length},)")
-    return given
+def _samples(window: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any]:
+    if window.shape != (length,):
+        raise ValueError(f"get_window: the window has shape {window.shape}, must have ({length},)")
+    return window
 
 
 def _cosines(weights: tuple[float, ...], length: int, periodic: bool) -> np.ndarray[Any, Any]:

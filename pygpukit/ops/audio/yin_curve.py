@@ -31,10 +31,10 @@ _FRAMES_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class Periods:
-    """What yin() and pyin() look for, in samples: periods from `least` to `most`, in frames hop_length apart."""
+    """Periods that yin() and pyin() search, in samples: from `shortest` to `longest`, in frames hop_length apart."""
 
-    least: int
-    most: int
+    shortest: int
+    longest: int
     frame_length: int
     hop_length: int
 
@@ -63,18 +63,18 @@ def curve(y: Any, periods: Periods, center: bool, pad_mode: str, what: str) -> G
     if center:
         y = padded(y, periods.frame_length // 2, periods.frame_length // 2, pad_mode, what)
     difference = _difference(copying.contiguous(y), periods, what)
-    if periods.most - periods.least < 1:
-        raise ShapeError(f"{what}: fmin and fmax leave one period, {periods.least} samples; two are needed")
-    lags = arange(1, periods.most + 1, dtype=difference.dtype)
-    mean = elementwise.div(scan.cumsum(difference[..., 1:], -1), lags)[..., periods.least - 1 :]
+    if periods.longest - periods.shortest < 1:
+        raise ShapeError(f"{what}: fmin and fmax leave one period, {periods.shortest} samples; two are needed")
+    lags = arange(1, periods.longest + 1, dtype=difference.dtype)
+    mean = elementwise.div(scan.cumsum(difference[..., 1:], -1), lags)[..., periods.shortest - 1 :]
     tiny = float(np.finfo(difference.dtype.to_numpy_dtype()).tiny)
-    return elementwise.div(difference[..., periods.least :], elementwise.add(mean, tiny))
+    return elementwise.div(difference[..., periods.shortest :], elementwise.add(mean, tiny))
 
 
 def _difference(y: GPUArray, periods: Periods, what: str) -> GPUArray:
-    """(..., frames, most + 1): sum of (y[n] - y[n + lag])^2 over each frame, which is zero beyond its end."""
+    """(..., frames, longest + 1): sum of (y[n] - y[n + lag])^2 over each frame, which is zero beyond its end."""
     pieces = frames(y, periods.frame_length, periods.hop_length, what)
-    lags = periods.most + 1
+    lags = periods.longest + 1
     out = native.empty((*pieces.shape[:-1], lags), y.dtype)
     if not out.size:
         return out

@@ -41,13 +41,13 @@ def einsum(*operands: Any, out: GPUArray | None = None, dtype: DTypeLike | None 
     """
     product = parse(operands, "einsum")
     path = _path(product, optimize, "einsum")
-    wanted = folded(promotion.promote, (operand.dtype for operand in product.operands)) if dtype is None else None
-    wanted = as_dtype(dtype) if wanted is None else wanted
+    accumulated = folded(promotion.promote, (operand.dtype for operand in product.operands)) if dtype is None else None
+    accumulated = as_dtype(dtype) if accumulated is None else accumulated
     extents = tuple(product.extents[label] for label in product.result)
     if out is not None:
-        check_out(out, extents, wanted, "einsum")
+        check_out(out, extents, accumulated, "einsum")
     parts = [
-        _plain(elementwise.as_type(operand, wanted), term, product.extents)
+        _plain(elementwise.as_type(operand, accumulated), term, product.extents)
         for operand, term in zip(product.operands, product.terms, strict=True)
     ]
     for positions in path:
@@ -57,11 +57,11 @@ def einsum(*operands: Any, out: GPUArray | None = None, dtype: DTypeLike | None 
             others = [labels for _, labels in (*taken[number + 1 :], *parts)]
             taken[0] = _contracted(taken[0], part, frozenset().union(product.result, *others))
         parts.append(taken[0])
-    found, labels = _summed(*parts[0], frozenset(product.result))
-    found = shape.transpose(found, [labels.index(label) for label in product.result if label in labels])
+    result, labels = _summed(*parts[0], frozenset(product.result))
+    result = shape.transpose(result, [labels.index(label) for label in product.result if label in labels])
     missing = [k for k, label in enumerate(product.result) if label not in labels]
-    found = shape.expand_dims(found, tuple(missing)) if missing else found
-    return elementwise.deliver(found, out)
+    result = shape.expand_dims(result, tuple(missing)) if missing else result
+    return elementwise.deliver(result, out)
 
 
 def einsum_path(*operands: Any, optimize: Any = True) -> tuple[list[Any], str]:
@@ -154,11 +154,11 @@ def _multiplied(a: Part, b: Part, labels: Labels, summed: int) -> GPUArray:
             wide = copying.astype(wide, float32)  # products are not rounded before they are summed
         missing = tuple(k for k, label in enumerate(labels) if label not in own)
         views.append(shape.expand_dims(wide, missing) if missing else wide)
-    found = elementwise.mul(*views)
+    product = elementwise.mul(*views)
     if summed:
-        found = reduce.sum(found, tuple(range(len(labels) - summed, len(labels))), found.dtype)
-    return elementwise.as_type(found, a[0].dtype)
+        product = reduce.sum(product, tuple(range(len(labels) - summed, len(labels))), product.dtype)
+    return elementwise.as_type(product, a[0].dtype)
 
 
-def _ordered(array: GPUArray, labels: Labels, wanted: Sequence[str]) -> GPUArray:
-    return shape.transpose(array, [labels.index(label) for label in wanted])
+def _ordered(array: GPUArray, labels: Labels, order: Sequence[str]) -> GPUArray:
+    return shape.transpose(array, [labels.index(label) for label in order])

@@ -13,7 +13,7 @@ from math import prod
 from pygpukit.ops.contraction.subscripts import Labels, Product
 
 Path = list[tuple[int, ...]]
-_MOST = 9  # operands of which every order is looked at: 3 to their power steps
+_MAX_OPERANDS = 9  # operands of which every order is looked at: 3 to their power steps
 
 
 def kept(parts: Sequence[Labels], others: Sequence[Labels], result: Labels) -> frozenset[str]:
@@ -29,7 +29,7 @@ def cost(labels: Sequence[Labels], left: frozenset[str], extents: dict[str, int]
 
 def best(product: Product) -> Path:
     """The path of the fewest operations; greedy beyond nine operands."""
-    return _greedy(product) if len(product.terms) > _MOST else _optimal(product)
+    return _greedy(product) if len(product.terms) > _MAX_OPERANDS else _optimal(product)
 
 
 def _optimal(product: Product) -> Path:
@@ -46,14 +46,14 @@ def _optimal(product: Product) -> Path:
         """(cost of all contractions, the operands on one side of the last of them)."""
         if members & (members - 1) == 0:
             return 0, 0
-        found: tuple[int, int] | None = None
+        split: tuple[int, int] | None = None
         for side in _sides(members):
             pair = (tuple(labels(side)), tuple(labels(members ^ side)))
             total = cheapest(side)[0] + cheapest(members ^ side)[0] + cost(pair, labels(members), extents)
-            if found is None or total < found[0]:
-                found = total, side
-        assert found is not None
-        return found
+            if split is None or total < split[0]:
+                split = total, side
+        assert split is not None
+        return split
 
     path: Path = []
     left = [1 << k for k in range(len(terms))]
@@ -107,7 +107,7 @@ def _greedy(product: Product) -> Path:
 
 def report(product: Product, path: Path) -> str:
     """A table of the contractions of a path, with their cost beside that of all operands at once."""
-    left, lines, total, largest, most = list(product.terms), [], 0, 0, 0
+    left, lines, total, largest, max_rank = list(product.terms), [], 0, 0, 0
     for number, positions in enumerate(path):
         taken = [left[k] for k in positions]
         left = [term for k, term in enumerate(left) if k not in positions]
@@ -116,7 +116,7 @@ def report(product: Product, path: Path) -> str:
         total += cost(_summed_before(taken, left, product.result), stays, product.extents)
         largest = max(largest, prod(product.extents[label] for label in labels))
         scaling = len(frozenset().union(*taken))
-        most = max(most, scaling)
+        max_rank = max(max_rank, scaling)
         left.append(labels)
         step = f"{','.join(map(''.join, taken))}->{''.join(labels)}"
         lines.append(f"{scaling:>7}  {step:>24}  {','.join(map(''.join, left))}->{''.join(product.result)}")
@@ -124,7 +124,7 @@ def report(product: Product, path: Path) -> str:
     head = (
         f"  Complete contraction:  {product.text}",
         f"         Naive scaling:  {len(product.extents)}",
-        f"     Optimized scaling:  {most}",
+        f"     Optimized scaling:  {max_rank}",
         f"      Naive FLOP count:  {naive:.3e}",
         f"  Optimized FLOP count:  {total:.3e}",
         f"   Theoretical speedup:  {naive / max(total, 1):.3f}",

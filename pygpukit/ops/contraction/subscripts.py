@@ -1,4 +1,4 @@
-"""What einsum's subscripts say: the labels of every operand's axes and of the result's, and the extent of each label.
+"""The subscripts of einsum: the labels of every operand's axes and of the result's, and the extent of each label.
 
 Axes that an ellipsis stands for have labels of their own, counted from the last: no letter of a subscript is like them.
 """
@@ -36,16 +36,18 @@ class Product:
         return f"{','.join(map(''.join, self.terms))}->{''.join(self.result)}"
 
 
-def parse(given: Sequence[Any], what: str) -> Product:
+def parse(arguments: Sequence[Any], what: str) -> Product:
     """The arguments of einsum(): a string and arrays, or arrays and lists of labels in turn.
 
     Raises ValueError for subscripts that cannot be read, ShapeError for those that do not fit the arrays, DTypeError.
     """
-    if not given:
+    if not arguments:
         raise ValueError(f"{what}: give subscripts such as 'ij,jk->ik', and an array for each term")
-    if not isinstance(given[0], str):
-        check_array(given[0], what)
-    written, result, operands = _of_text(given, what) if isinstance(given[0], str) else _of_lists(given, what)
+    if not isinstance(arguments[0], str):
+        check_array(arguments[0], what)
+    written, result, operands = (
+        _of_text(arguments, what) if isinstance(arguments[0], str) else _of_lists(arguments, what)
+    )
     arrays = tuple(check_array(operand, what) for operand in operands)
     check_devices(what, *arrays)
     if len(written) != len(arrays):
@@ -63,11 +65,11 @@ def parse(given: Sequence[Any], what: str) -> Product:
     return Product(arrays, terms, labels, _extents(arrays, terms, what))
 
 
-def _of_text(given: Sequence[Any], what: str) -> tuple[list[Labels], Labels | None, Sequence[Any]]:
-    text = given[0].replace(" ", "")
+def _of_text(arguments: Sequence[Any], what: str) -> tuple[list[Labels], Labels | None, Sequence[Any]]:
+    text = arguments[0].replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = [_labels(term, what) for term in left.split(",")]
-    return terms, _labels(right, what) if arrow else None, given[1:]
+    return terms, _labels(right, what) if arrow else None, arguments[1:]
 
 
 def _labels(term: str, what: str) -> Labels:
@@ -78,24 +80,28 @@ def _labels(term: str, what: str) -> Labels:
     return (*before, *([dots] if dots else []), *after)
 
 
-def _of_lists(given: Sequence[Any], what: str) -> tuple[list[Labels], Labels | None, Sequence[Any]]:
-    result = _from_list(given[-1], what) if len(given) % 2 else None
-    pairs = len(given) // 2
-    return [_from_list(given[2 * k + 1], what) for k in range(pairs)], result, [given[2 * k] for k in range(pairs)]
+def _of_lists(arguments: Sequence[Any], what: str) -> tuple[list[Labels], Labels | None, Sequence[Any]]:
+    result = _from_list(arguments[-1], what) if len(arguments) % 2 else None
+    pairs = len(arguments) // 2
+    return (
+        [_from_list(arguments[2 * k + 1], what) for k in range(pairs)],
+        result,
+        [arguments[2 * k] for k in range(pairs)],
+    )
 
 
 def _from_list(labels: Any, what: str) -> Labels:
     labels = labels.tolist() if getattr(labels, "ndim", 0) == 1 else labels
     if not isinstance(labels, (list, tuple)):
         raise TypeError(f"{what}: behind each array comes a list of its labels, not a {type(labels).__name__}")
-    found = []
+    letters = []
     for label in labels:
         if label is not Ellipsis and not (hasattr(label, "__index__") and 0 <= int(label) < len(_LETTERS)):
             raise ValueError(f"{what}: the label {label!r} is neither an integer from 0 to 51 nor Ellipsis")
-        found.append(_DOTS if label is Ellipsis else _LETTERS[int(label)])
-    if found.count(_DOTS) > 1:
+        letters.append(_DOTS if label is Ellipsis else _LETTERS[int(label)])
+    if letters.count(_DOTS) > 1:
         raise ValueError(f"{what}: the labels {list(labels)} have more than one Ellipsis")
-    return tuple(found)
+    return tuple(letters)
 
 
 def _expanded(term: Labels, ndim: int, position: int, what: str) -> Labels:
@@ -127,7 +133,7 @@ def _result(term: Labels, dots: Labels, terms: Sequence[Labels], what: str) -> L
 
 
 def _extents(arrays: Sequence[GPUArray], terms: Sequence[Labels], what: str) -> dict[str, int]:
-    found: dict[str, int] = {}
+    extents: dict[str, int] = {}
     for position, (array, term) in enumerate(zip(arrays, terms, strict=True)):
         own: dict[str, int] = {}
         for label, extent in zip(term, array.shape, strict=True):
@@ -136,11 +142,11 @@ def _extents(arrays: Sequence[GPUArray], terms: Sequence[Labels], what: str) -> 
                     f"{what}: label {label!r} is on axes of {own[label]} and {extent} elements of operand {position}, "
                     f"of shape {array.shape}; they must be equal"
                 )
-            before = found.get(label, 1)
+            before = extents.get(label, 1)
             if 1 not in (before, extent) and before != extent:
                 raise ShapeError(
                     f"{what}: label {label!r} has {before} elements, in operand {position} of shape {array.shape} "
                     f"{extent}; they must be equal or 1"
                 )
-            found[label] = extent if before == 1 else before
-    return found
+            extents[label] = extent if before == 1 else before
+    return extents

@@ -37,7 +37,7 @@ def copy_to(src: GPUArray, dst: GPUArray) -> None:
     if operands.overlaps(src, dst):
         src = clone(src)
     if src.dtype is not dst.dtype:
-        if transposing.turned(src):  # through shared memory, which moves elements of one type
+        if transposing.is_transposed(src):  # through shared memory, which moves elements of one type
             src = clone(src)
         pointwise.unary(pointwise.COPY, src, dst)
     elif pointwise.dense(src, dst):

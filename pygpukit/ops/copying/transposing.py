@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "transpose.cu")
 _TURN = SOURCE.structure("Turn")
 _BLOCK = 256
-_LEAST = 8  # elements along both axes, from which on a tile pays
+_MIN_EXTENT = 8  # elements along both axes, from which on a tile pays
 _PACKS = {1: 4, 2: 2}  # item size -> elements of a 4-byte word
 _WORDS = {1: 64, 2: 64, 4: 64, 8: 32, 16: 32}  # words of a tile's row, by the word's size; 32 where elements are packed
 
@@ -53,9 +53,11 @@ def copy(src: GPUArray, dst: GPUArray) -> None:
     pointwise.unary(pointwise.COPY, source, native.view(dst, walk.shape, walk.target, dst.offset, dtype))
 
 
-def turned(array: GPUArray) -> bool:
+def is_transposed(array: GPUArray) -> bool:
     """True where an axis before the last is the dense one, so that elements of a row lie far apart."""
-    dense = (n >= _LEAST and step == array.itemsize for n, step in zip(array.shape[:-1], array.strides, strict=False))
+    dense = (
+        n >= _MIN_EXTENT and step == array.itemsize for n, step in zip(array.shape[:-1], array.strides, strict=False)
+    )
     return any(dense) and abs(array.strides[-1]) > 2 * array.itemsize
 
 
@@ -89,8 +91,8 @@ def _widened(src: GPUArray, dst: GPUArray, walk: _Walk) -> _Walk:
 def _plane(walk: _Walk) -> tuple[int, int] | None:
     """(axis that is dense in the source, axis that is dense in the destination) when a tile of the two pays."""
     size, axes = walk.itemsize, range(len(walk.shape))
-    columns = [axis for axis in axes if walk.source[axis] == size and walk.shape[axis] >= _LEAST]
-    rows = [axis for axis in axes if walk.target[axis] == size and walk.shape[axis] >= _LEAST]
+    columns = [axis for axis in axes if walk.source[axis] == size and walk.shape[axis] >= _MIN_EXTENT]
+    rows = [axis for axis in axes if walk.target[axis] == size and walk.shape[axis] >= _MIN_EXTENT]
     if not columns or not rows or walk.source[rows[0]] == 0 or columns[0] == rows[0]:
         return None
     return columns[0], rows[0]

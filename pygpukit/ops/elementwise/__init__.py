@@ -166,10 +166,10 @@ def power(a: Any, b: Any, *, out: GPUArray | None = None) -> GPUArray:
             raise negative_power(b)
     if isinstance(b, float) and b == 0.5 and hasattr(a, "dtype") and promotion.is_inexact(a.dtype):
         return unary(operations.MATH["sqrt"], a, out)
-    found = binary(operations.POWER, a, b, out)
-    if is_array(b) and b.dtype in promotion.SIGNED and not promotion.is_inexact(found.dtype):
+    result = binary(operations.POWER, a, b, out)
+    if is_array(b) and b.dtype in promotion.SIGNED and not promotion.is_inexact(result.dtype):
         _check_exponents(b)
-    return found
+    return result
 
 
 def _check_exponents(b: GPUArray) -> None:
@@ -238,9 +238,9 @@ def clamp(
 def _in_range(a: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """Bounds without those that no integer of a's type can reach, as NumPy leaves them out."""
     if hasattr(a, "dtype") and promotion.is_integer(a.dtype):
-        least, most = promotion.limits(a.dtype)
-        low = None if isinstance(low, int) and low < least else low
-        high = None if isinstance(high, int) and high > most else high
+        smallest, largest = promotion.limits(a.dtype)
+        low = None if isinstance(low, int) and low < smallest else low
+        high = None if isinstance(high, int) and high > largest else high
     return low, high
 
 

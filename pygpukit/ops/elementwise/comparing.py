@@ -35,19 +35,19 @@ def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 
 def allclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether isclose() holds everywhere. Waits for the answer."""
+    """True where isclose() holds everywhere. Waits for the answer."""
     a, b = _operands("allclose", a, b)
     return bool(reduction.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def _operands(what: str, a: Any, b: Any) -> list[Any]:
     """Both as arrays of floats or numbers, checked before anything is launched."""
-    given = [check_operand(operand, what) for operand in (a, b)]
-    arrays = [operand for operand in given if is_array(operand)]
+    operands = [check_operand(operand, what) for operand in (a, b)]
+    arrays = [operand for operand in operands if is_array(operand)]
     if len(arrays) == 2:
         check_devices(what, *arrays)
         layout.broadcast_shapes(arrays[0].shape, arrays[1].shape, what)
-    return [_inexact(operand) for operand in given]
+    return [_inexact(operand) for operand in operands]
 
 
 def _inexact(operand: Any) -> Any:

@@ -21,7 +21,7 @@ COMPARISONS = frozenset({operations.EQ, operations.NE, operations.LT, operations
 
 
 def apart(op: operations.Op, a: Any, b: Any) -> bool:
-    """Whether op compares operands that no common type holds. Operands have a dtype or are numbers."""
+    """True where op compares operands that no common type holds. Operands have a dtype or are numbers."""
     if op not in COMPARISONS:
         return False
     first, second = getattr(a, "dtype", None), getattr(b, "dtype", None)

@@ -184,6 +184,6 @@ def nextafter_bfloat16(a: Array, b: Array) -> Array:
     bits = a.view(np.uint32) if a.flags.c_contiguous else np.ascontiguousarray(a).view(np.uint32).reshape(a.shape)
     away = np.less(a, b) == np.greater(a, 0)
     stepped = np.where(away, bits + np.uint32(0x10000), bits - np.uint32(0x10000)).astype(np.uint32).view(np.float32)
-    least = np.copysign(np.array(0x10000, np.uint32).view(np.float32), b)
-    moved = np.where(np.equal(a, 0), least, stepped)
+    smallest = np.copysign(np.array(0x10000, np.uint32).view(np.float32), b)
+    moved = np.where(np.equal(a, 0), smallest, stepped)
     return np.where(np.isnan(a) | np.isnan(b), a + b, np.where(np.equal(a, b), b, moved))

@@ -57,23 +57,25 @@ def call(
     not allow, ValueError for an unknown rule, and what the function raises.
     """
     promotion.check_casting(casting, what)
-    found = function(*(operands if dtype is None else _converted(what, operands, as_dtype(dtype), casting)))
-    if dtype is not None and found.dtype != as_dtype(dtype):
-        raise DTypeError(f"{what}: with dtype={as_dtype(dtype).name!r} the result would be {found.dtype}; leave it out")
+    result = function(*(operands if dtype is None else _converted(what, operands, as_dtype(dtype), casting)))
+    if dtype is not None and result.dtype != as_dtype(dtype):
+        raise DTypeError(
+            f"{what}: with dtype={as_dtype(dtype).name!r} the result would be {result.dtype}; leave it out"
+        )
     mask = None if where is True else _mask(where, what)
-    shape = found.shape if mask is None else layout.broadcast_shapes(found.shape, mask.shape, what)
+    shape = result.shape if mask is None else layout.broadcast_shapes(result.shape, mask.shape, what)
     if out is None:
-        target = native.empty(shape, found.dtype)
+        target = native.empty(shape, result.dtype)
         if mask is not None and target.size:
             copying.fill(target, 0)
     else:
-        target = _target(what, out, shape, found.dtype, casting)
+        target = _target(what, out, shape, result.dtype, casting)
     if mask is None:
-        copying.copy_to(found, target)
+        copying.copy_to(result, target)
         return target
-    if found.dtype != target.dtype:
-        found = copying.astype(found, target.dtype)
-    pointwise.ternary(operations.SELECT, target.dtype, mask, found, target, target)
+    if result.dtype != target.dtype:
+        result = copying.astype(result, target.dtype)
+    pointwise.ternary(operations.SELECT, target.dtype, mask, result, target, target)
     return target
 
 

@@ -207,7 +207,7 @@ def fmin(a: Operand, b: Operand, *, out: GPUArray | None = None) -> GPUArray:
 
 
 def _has_nan(a: Any, b: Any) -> bool:
-    """Whether the operands' common type has a NaN."""
+    """True where the operands' common type has a NaN."""
     return any(
         promotion.is_inexact(x.dtype) if hasattr(x, "dtype") else isinstance(x, (float, complex)) for x in (a, b)
     )

@@ -85,9 +85,9 @@ class Op:
 
 def compute_dtype(op: Op, dtype: DataType) -> DataType:
     """The type that op computes in when its operands promote to dtype. Raises DTypeError where op does not exist."""
-    found = op.types.get(dtype.name)
-    if found is not None:
-        return found
+    computed = op.types.get(dtype.name)
+    if computed is not None:
+        return computed
     if dtype in STORAGE_ONLY:
         raise DTypeError(
             f"{op.name}: {dtype} is a storage type without arithmetic; convert to a type that computes first"

@@ -147,25 +147,25 @@ def scalar_array(value: Any, dtype: DataType) -> GPUArray:
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that the functions above can ask for, for one operand type each."""
     for raw in dict.fromkeys(_RAW.values()):
-        found = [f"pk::unary_strided<{raw}, {raw}, pk::Copy>"]
-        found.append(f"pk::ternary<bool, {raw}, {raw}, {operations.SELECT.functor}>")
+        expressions = [f"pk::unary_strided<{raw}, {raw}, pk::Copy>"]
+        expressions.append(f"pk::ternary<bool, {raw}, {raw}, {operations.SELECT.functor}>")
         if raw.startswith("unsigned"):
-            found += [f"pk::binary<{raw}, {raw}, {op.functor}>" for op in operations.BINARY if op.by_size]
-        yield tuple(found)
+            expressions += [f"pk::binary<{raw}, {raw}, {op.functor}>" for op in operations.BINARY if op.by_size]
+        yield tuple(expressions)
     for ctype in _STORAGE_CTYPES.values():
         yield tuple(_conversions(ctype))
     for name, ctype in CTYPES.items():
         dtype = DataType.from_string(name)
-        found = list(_conversions(ctype))
+        expressions = list(_conversions(ctype))
         if name in NEG.types:
-            found += [f"pk::{form}<{ctype}, {ctype}, pk::Negate>" for form in ("unary_dense", "unary_strided")]
+            expressions += [f"pk::{form}<{ctype}, {ctype}, pk::Negate>" for form in ("unary_dense", "unary_strided")]
         for op in operations.ARITHMETIC:
             if name in op.computed():
                 types = f"{ctype}, {CTYPES[op.result_dtype(dtype).name]}"
                 functors = dict.fromkeys((op.functor, op.swapped))
-                found += [f"pk::{form}<{types}, {op.functor}>" for form in ("binary_dense", "binary_strided")]
-                found += [f"pk::binary_scalar<{types}, {functor}>" for functor in functors]
-        yield tuple(found)
+                expressions += [f"pk::{form}<{types}, {op.functor}>" for form in ("binary_dense", "binary_strided")]
+                expressions += [f"pk::binary_scalar<{types}, {functor}>" for functor in functors]
+        yield tuple(expressions)
         yield from _of_all_layouts(ctype, dtype)
 
 
@@ -180,14 +180,14 @@ def _of_all_layouts(ctype: str, dtype: DataType) -> Iterator[tuple[str, ...]]:
     def types(op: Op) -> str:
         return f"{ctype}, {CTYPES[op.result_dtype(dtype).name]}"
 
-    found = [f"pk::unary<{types(op)}, {op.functor}>" for op in operations.UNARY if dtype.name in op.computed()]
+    expressions = [f"pk::unary<{types(op)}, {op.functor}>" for op in operations.UNARY if dtype.name in op.computed()]
     for op in operations.BINARY:
         if dtype.name in op.computed() and not op.by_size:
-            found.append(f"pk::binary<{types(op)}, {op.functor}>")
+            expressions.append(f"pk::binary<{types(op)}, {op.functor}>")
     if dtype.name in operations.CLAMP.computed():
-        found.append(f"pk::ternary<{ctype}, {ctype}, {ctype}, {operations.CLAMP.functor}>")
-    for start in range(0, len(found), 20):
-        yield tuple(found[start : start + 20])
+        expressions.append(f"pk::ternary<{ctype}, {ctype}, {ctype}, {operations.CLAMP.functor}>")
+    for start in range(0, len(expressions), 20):
+        yield tuple(expressions[start : start + 20])
 
 
 # ---- launching ----
@@ -207,16 +207,16 @@ def _with_numbers(
     arrays = [operand for operand in operands if is_array(operand)]
     if len(arrays) == len(operands):
         return arrays, _NUMBERS.pack(given=0, unused=0, value=b"")
-    given, values, pointers = 0, b"", []
+    numbers, values, pointers = 0, b"", []
     for position, operand in enumerate(operands):
         if is_array(operand):
             values += bytes(16)
             pointers.append(operand)
         else:
-            given |= 1 << position
+            numbers |= 1 << position
             values += scalars.encode(operand, dtype).ljust(16, b"\0")
             pointers.append(arrays[0] if stand_in is None else stand_in)
-    return pointers, _NUMBERS.pack(given=given, unused=0, value=values)
+    return pointers, _NUMBERS.pack(given=numbers, unused=0, value=values)
 
 
 def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None = None) -> None:
@@ -227,7 +227,7 @@ def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None =
 
 
 def walk(arrays: Sequence[GPUArray]) -> tuple[Sequence[GPUArray], bytes, int]:
-    """How a kernel of all layouts walks arrays that broadcast to the last one: pointers, numeric.cuh's Layout, blocks.
+    """A kernel of all layouts walks arrays that broadcast to the last one: pointers, numeric.cuh's Layout, blocks.
 
     Where all arrays are dense the layout says so by a negative number of axes, and a thread takes 16 bytes.
     """
@@ -294,7 +294,7 @@ def _learn(op: Op, form: int, first: GPUArray, kernel: native.Kernel, out: GPUAr
 
 
 def host_function(op: Op, dtype: DataType) -> Callable[..., Any]:
-    """What computes op on NumPy arrays of dtype, as host.values() gives them."""
+    """The function that computes op on NumPy arrays of dtype, as host.values() gives them."""
     import numpy as np
 
     from pygpukit.ops.elementwise import host_functions

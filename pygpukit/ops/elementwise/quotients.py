@@ -39,8 +39,8 @@ def divides(a: Operand, b: Operand, out: GPUArray) -> bool:
 
 def divide(a: Operand, b: Operand, out: GPUArray) -> None:
     """out = a / b, of which divides() says that it can; they broadcast to out's shape."""
-    x, y, given, number = (a, b, 0, 0.0) if is_array(a) and is_array(b) else _with_number(a, b)
-    packed = _TRUE.pack(given=given, number=number)
+    x, y, which, number = (a, b, 0, 0.0) if is_array(a) and is_array(b) else _with_number(a, b)
+    packed = _TRUE.pack(given=which, number=number)
     spec = SOURCE.of(f"pk::divide_integers<{_CTYPES[x.dtype.name]}>")
     for arrays, walk, blocks in walks.of((x, y, out)):
         kernels.launch(spec, (blocks, 1, 1), (walks.BLOCK, 1, 1), *arrays, walk, packed)
@@ -71,8 +71,8 @@ def instantiations() -> Iterator[tuple[str, ...]]:
 
 
 def _with_number(a: Any, b: Any) -> tuple[GPUArray, GPUArray, int, float]:
-    array, number, given = (a, b, 2) if is_array(a) else (b, a, 1)
-    return array, array, given, float(number)
+    array, number, which = (a, b, 2) if is_array(a) else (b, a, 1)
+    return array, array, which, float(number)
 
 
 def _factor(magnitude: int) -> tuple[int, int, int, int]:

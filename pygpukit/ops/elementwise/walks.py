@@ -1,4 +1,4 @@
-"""How the kernels of all layouts walk arrays that broadcast to a result: walk.cuh's Walk, and in which pieces."""
+"""Kernels of all layouts walk arrays that broadcast to a result: walk.cuh's Walk, and in which pieces."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "fft.cu", options=(*kernels.SAME_BITS, *kernels.GENERIC_LAMBDAS))
 _CALL = SOURCE.structure("FftCall")
 # fft.cu: the forms
-_PACKED, _MIRRORED, _BEFORE, _AFTER, _TURNED, _WHOLE, _DENSE, _CONVOLVED, _LONG = (1 << bit for bit in range(9))
-_MOST_TURNS = 1 << 16  # of a table of all of them; two tables and a product were measured to be faster for 1 << 20
+_PACKED, _MIRRORED, _BEFORE, _AFTER, _TWIDDLED, _WHOLE, _DENSE, _CONVOLVED, _LONG = (1 << bit for bit in range(9))
+_MAX_TWIDDLES = 1 << 16  # of a table of all of them; two tables and a product were measured to be faster for 1 << 20
 # Lengths whose kernels are compiled ahead of time; others are compiled when they are first used.
 AHEAD = {
     "complex64": (*(1 << bits for bits in range(4, 13)), 400, 480, 1000, 1536, 3000),
@@ -63,12 +63,12 @@ def transform(name: str, a: GPUArray, n: int, axis: int, factor: float, out: GPU
     dtype = complex64 if out.dtype in (float32, complex64) else complex128
     inverse, to_real = name.startswith("i"), name == "irfft"
     source, target = moveaxis(a, axis, -1), moveaxis(out, axis, -1)
-    given = n // 2 + 1 if to_real else n
+    bins = n // 2 + 1 if to_real else n
     job = _Job(
         source,
         target,
         n,
-        (min(source.shape[-1], given), target.shape[-1]),
+        (min(source.shape[-1], bins), target.shape[-1]),
         mirror=n if to_real else 0,
         factor=factor,
         exchange=(inverse, 0, inverse),
@@ -130,10 +130,10 @@ def _transform(job: _Job, dtype: DataType) -> None:
 
 
 def _columns_first(job: _Job, rows: int, between: GPUArray, dtype: DataType) -> None:
-    """What is done to each element, then transforms over a of elements (n / rows) a + b, each value c turned by b c."""
+    """The work on each element, then transforms over a of elements (n / rows) a + b, each value c turned by b c."""
     n = job.length
     columns = n // rows
-    fine = 0 if n <= _MOST_TURNS else (n.bit_length() + 1) // 2
+    fine = 0 if n <= _MAX_TWIDDLES else (n.bit_length() + 1) // 2
     first = replace(
         job,
         target=between,
@@ -187,7 +187,7 @@ def _launch(job: _Job, dtype: DataType, form: int = 0) -> None:
     form |= _MIRRORED if job.mirror else 0
     form |= _CONVOLVED if job.chirp else 0
     form |= _BEFORE if job.before is not None else 0
-    form |= 0 if job.after is None else _TURNED if job.fine else _AFTER
+    form |= 0 if job.after is None else _TWIDDLED if job.fine else _AFTER
     chosen = plan(job.length, dtype.itemsize)
     table = tables.steps(chosen.radices, dtype, bool(form & _PACKED), job.chirp)
     extents, strides = layout.collapse(target.shape[:-1], [x.strides[:-1] for x in (source, target)])
@@ -245,7 +245,7 @@ def _long(job: _Job, step: tuple[int, int], lines: int) -> bool:
 def _whole(job: _Job, form: int) -> bool:
     """True where fft.cu's form does it that neither tests positions nor mirrors them."""
     ends = (job.element[i] * (job.length - 1) + job.line[i] * (job.period - 1) for i in (0, 1))
-    return not form & (_PACKED | _MIRRORED) and all(end < most for end, most in zip(ends, job.limit, strict=True))
+    return not form & (_PACKED | _MIRRORED) and all(end < limit for end, limit in zip(ends, job.limit, strict=True))
 
 
 def _dense(job: _Job, form: int, step: tuple[int, int], batch: list[list[int]]) -> bool:

@@ -53,6 +53,6 @@ def _frequencies(name: str, n: int, d: float, dtype: DTypeLike | None, device: i
 
 
 def _rolled(what: str, x: GPUArray, axes: int | Sequence[int] | None, sign: int) -> GPUArray:
-    wanted = range(x.ndim) if axes is None else layout.integers(axes, f"{what}: axes")
-    chosen = [layout.normalize_axis(axis, x.ndim, what) for axis in wanted]
+    axes_rolled = range(x.ndim) if axes is None else layout.integers(axes, f"{what}: axes")
+    chosen = [layout.normalize_axis(axis, x.ndim, what) for axis in axes_rolled]
     return padding.roll(x, [sign * (x.shape[axis] // 2) for axis in chosen], chosen) if chosen else copying.clone(x)

@@ -1,4 +1,4 @@
-"""How a length is transformed: the radices of a kernel, and the lengths that longer ones are put together from."""
+"""The plan of a transform: the radices of a kernel, and the lengths that longer ones are put together from."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _PRIMES = (2, 3, 5, 7, 11, 13)
 # Elements that a block transforms on every supported device, by their bytes; what its shared memory holds at once.
 LONGEST = {8: 16384, 16: 4096}
 AT_ONCE = {8: 8192, 16: 4096}
-_MOST_THREADS = 1024
-_FEW_THREADS = 512  # where each has many registers
+_MAX_THREADS = 1024
+_MAX_WIDE_THREADS = 512  # where each has many registers
 _THREADS = 128  # of a block, where transforms are short
 _WIDE_THREADS, _WIDE_LINES, _WIDE_BYTES = 512, 16, 72 << 10  # where neighbouring threads have neighbouring transforms
 
@@ -73,8 +73,8 @@ def smooth(n: int) -> bool:
 
 def held(n: int, itemsize: int, at_once: bool = False) -> bool:
     """True when a block transforms the smooth length n; at_once: and its shared memory holds it in the end."""
-    most = _MOST_THREADS if n <= AT_ONCE[itemsize] else _FEW_THREADS
-    return n <= (AT_ONCE if at_once else LONGEST)[itemsize] and plan(n, itemsize).threads <= most
+    max_threads = _MAX_THREADS if n <= AT_ONCE[itemsize] else _MAX_WIDE_THREADS
+    return n <= (AT_ONCE if at_once else LONGEST)[itemsize] and plan(n, itemsize).threads <= max_threads
 
 
 @lru_cache(maxsize=4096)
@@ -87,13 +87,13 @@ def plan(n: int, itemsize: int) -> Plan:
 @lru_cache(maxsize=4096)
 def _radices(n: int, largest: int = RADICES[0]) -> tuple[int, ...]:
     """Falling radices whose product is n; () for 1, and for a length that radices up to the largest do not make."""
-    found: list[tuple[int, ...]] = []
+    factorisations: list[tuple[int, ...]] = []
     for radix in RADICES:
         if radix <= largest and n % radix == 0:
             rest = _radices(n // radix, radix)
             if n == radix or rest:
-                found.append((radix, *rest))
-    return min(found, key=lambda one: (len(one), one), default=())
+                factorisations.append((radix, *rest))
+    return min(factorisations, key=lambda one: (len(one), one), default=())
 
 
 def longest_held(n: int, itemsize: int) -> int:
@@ -114,9 +114,9 @@ def padded(n: int, itemsize: int) -> int:
 
     One of little arithmetic while a block holds it, else a power of two, which two kernels transform best.
     """
-    least = 2 * n - 1
-    power = 1 << (least - 1).bit_length()
-    lengths = [m for m in range(least, min(power, LONGEST[itemsize]) + 1) if smooth(m) and held(m, itemsize)]
+    min_length = 2 * n - 1
+    power = 1 << (min_length - 1).bit_length()
+    lengths = [m for m in range(min_length, min(power, LONGEST[itemsize]) + 1) if smooth(m) and held(m, itemsize)]
     return min(lengths, key=lambda m: m * (sum(_prime_factors(m)) + 8 * len(plan(m, itemsize).radices)), default=power)
 
 

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 _BITS = 160
 _TWO_PI = 0x6487ED5110B4611A62633145C06E0E68948127044  # 2 pi, with _BITS bits after the point
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _SPLIT = 134217729.0  # 2**27 + 1: parts of a float whose products are exact
 
 
 class Tables:
     """Arrays on the device by what they are of, as long as together they are not too large: the longest unused goes."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._kept: OrderedDict[Any, GPUArray] = OrderedDict()
         self._lock = Lock()
 
@@ -42,21 +42,21 @@ class Tables:
         """The array of that key on the current device. The first to ask waits until it is there, for all streams."""
         key = (native.current_device(), key)
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            cached = self._kept.get(key)
+            if cached is not None:
                 self._kept.move_to_end(key)
-                return found
+                return cached
         session = native.swap_session(None)  # it serves whoever asks later, too: it counts for no context
         try:
-            found = from_numpy(make())
+            cached = from_numpy(make())
             current_stream().synchronize()
         finally:
             native.swap_session(session)
         with self._lock:
-            self._kept[key] = found
-            while len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > self._most:
+            self._kept[key] = cached
+            while len(self._kept) > 1 and sum(one.nbytes for one in self._kept.values()) > self._max_bytes:
                 self._kept.popitem(last=False)
-        return found
+        return cached
 
     def clear(self) -> None:
         """Let go of all arrays; they are made again when they are asked for."""
@@ -64,7 +64,7 @@ class Tables:
             self._kept.clear()
 
 
-TABLES = Tables(_MOST_BYTES)
+TABLES = Tables(_MAX_BYTES)
 
 
 def steps(radices: tuple[int, ...], dtype: DataType, packed: bool, chirp: int = 0) -> GPUArray:

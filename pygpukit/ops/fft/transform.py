@@ -1,4 +1,4 @@
-"""What every transform along one axis does: checks, types, output, and where it is computed."""
+"""The frame of every transform along one axis: checks, types, output, and where it is computed."""
 
 from __future__ import annotations
 
@@ -99,17 +99,17 @@ def _computing(name: str, dtype: DataType, what: str) -> DataType:
 def _length(name: str, extent: int, n: int | None, what: str) -> int:
     if n is None:
         n = 2 * (extent - 1) if name == "irfft" else extent
-        given = f"an axis of {extent} elements gives a transform of {n}"
+        extents = f"an axis of {extent} elements gives a transform of {n}"
     else:
         n = operator.index(n)
-        given = f"n is {n}"
+        extents = f"n is {n}"
     if n < 1:
-        raise ShapeError(f"{what}: {given}; a transform has at least 1 element, give n")
+        raise ShapeError(f"{what}: {extents}; a transform has at least 1 element, give n")
     return n
 
 
 def _factor(name: str, n: int, norm: str) -> float:
-    """What the plain sum is multiplied with."""
+    """The factor that the plain sum is multiplied with."""
     if norm == "ortho":
         return float(1 / n**0.5)
     return 1 / n if (norm == "backward") == name.startswith("i") else 1.0

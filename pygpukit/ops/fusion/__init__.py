@@ -28,7 +28,7 @@ __all__ = ["FuseError", "fuse"]
 
 __all__ = ["FuseError", "Fused", "fuse"]
 
-_MOST_SOURCES = 256
+_MAX_SOURCES = 256
 _NUMBER_BYTES = 16  # of each number in the kernel's parameter
 
 
@@ -69,18 +69,18 @@ class Fused:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        given = list(bound.arguments.values())
-        arrays = [value for value in given if is_array(value)]
+        arguments = list(bound.arguments.values())
+        arrays = [value for value in arguments if is_array(value)]
         if not arrays:
             raise FuseError(f"fuse: {self._function.__name__}() needs at least one GPUArray among its arguments")
         check_devices(self._function.__name__, *arrays)
-        key = tuple(_signature(value) for value in given)
-        steady = self._steady.holds() and all(is_array(one) or is_constant(one) for one in given)
+        key = tuple(_signature(value) for value in arguments)
+        steady = self._steady.holds() and all(is_array(one) or is_constant(one) for one in arguments)
         program = self._programs.get(key) if steady else None
-        if program is None or not program.trace.fits(given):
-            program = self._programs[key] = self._traced(list(bound.arguments), given)
+        if program is None or not program.trace.fits(arguments):
+            program = self._programs[key] = self._traced(list(bound.arguments), arguments)
         self._last = program
-        numbers = [(number.evaluate(given), dtype) for number, dtype in program.trace.numbers]
+        numbers = [(number.evaluate(arguments), dtype) for number, dtype in program.trace.numbers]
         packed = b"".join(scalars.encode(value, dtype).ljust(_NUMBER_BYTES, b"\0") for value, dtype in numbers)
         results = [native.empty(program.shape, dtype) for dtype in program.output_types]
         if results[0].size:
@@ -90,10 +90,10 @@ class Fused:
                 _launch(program, arrays, packed, results)
         return results[0] if program.single else tuple(results)
 
-    def _traced(self, names: Sequence[str], given: Sequence[Any]) -> _Program:
+    def _traced(self, names: Sequence[str], values: Sequence[Any]) -> _Program:
         trace = Trace(self._function.__name__)
         stand_ins: dict[str, Any] = {}
-        for position, (name, value) in enumerate(zip(names, given, strict=True)):
+        for position, (name, value) in enumerate(zip(names, values, strict=True)):
             if is_array(value):
                 stand_ins[name] = trace.input(value.shape, value.dtype)
             elif isinstance(value, (bool, int, float, complex)):
@@ -124,7 +124,7 @@ class Fused:
         )
         source = self._sources.get(content)
         if source is None:
-            if len(self._sources) >= _MOST_SOURCES:
+            if len(self._sources) >= _MAX_SOURCES:
                 self._sources.clear()
             source = self._sources[content] = _source(trace, positions, repeated)
         return _Program(trace, positions, single, outputs[0].shape, source)
@@ -225,14 +225,14 @@ def _kernel(program: _Program, parameters: Sequence[native.ArrayBase | bytes]) -
     from pygpukit.kernels.builder import parameter
 
     key = (native.current_device(), program.source)
-    found = _kernels.get(key)
-    if found is None:
+    cached = _kernels.get(key)
+    if cached is None:
         image = compile_source(program.source, name=f"{program.trace.name}.fused.cu")
         function = native.Module(image.image).function("fused")
         params = [parameter(i, value) for i, value in enumerate(parameters)]
-        found = _kernels[key] = native.Kernel(function, program.trace.name, params)
+        cached = _kernels[key] = native.Kernel(function, program.trace.name, params)
         slicing.remember_image(function, program.trace.name, image, "fused")
-    return found
+    return cached
 
 
 def _launch(program: _Program, arrays: Sequence[Any], numbers: bytes, results: Sequence[Any]) -> None:
@@ -243,8 +243,8 @@ def _launch(program: _Program, arrays: Sequence[Any], numbers: bytes, results: S
     else:
         walked = list(arrays)
     pointers, packed, blocks = pointwise.walk([*walked, *results])
-    given = [array if skip else pointer for array, pointer, skip in zip(arrays, pointers, repeated, strict=False)]
-    parameters = [*given, *pointers[len(arrays) :], packed, *([numbers] if numbers else [])]
+    passed = [array if skip else pointer for array, pointer, skip in zip(arrays, pointers, repeated, strict=False)]
+    parameters = [*passed, *pointers[len(arrays) :], packed, *([numbers] if numbers else [])]
     _kernel(program, parameters).bind((blocks, 1, 1), (pointwise.BLOCK, 1, 1))(*parameters)
 
 

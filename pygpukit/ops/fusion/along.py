@@ -36,8 +36,8 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: GPUArray, *args
         raise ShapeError(f"apply_along_axis: shape {arr.shape} has no row along axis {axis}; give one at least")
     if isinstance(func1d, Fused) and not kwargs and not any(getattr(arg, "ndim", 0) for arg in args):
         return shape.moveaxis(func1d(rows, *args), -1, axis)
-    found = [asarray(func1d(rows[place], *args, **kwargs)) for place in product(*map(range, outer))]
-    together = joining.stack(found)
-    together = shape.reshape(together, (*outer, *found[0].shape))
+    lines = [asarray(func1d(rows[place], *args, **kwargs)) for place in product(*map(range, outer))]
+    together = joining.stack(lines)
+    together = shape.reshape(together, (*outer, *lines[0].shape))
     results = range(len(outer), together.ndim)
     return shape.moveaxis(together, tuple(results), tuple(range(axis, axis + len(results))))

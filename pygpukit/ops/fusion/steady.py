@@ -1,4 +1,4 @@
-"""Whether a function computes the same at every call: what it reads besides its arguments, found in its code."""
+"""Functions that compute the same at every call: they are known by what their code reads besides its arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Steady:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether an argument that is no array and no number cannot change."""
+    """True for an argument that is no array and no number and cannot change."""
     if isinstance(value, tuple):
         return all(map(is_constant, value))
     return isinstance(value, _PLAIN)

@@ -1,4 +1,4 @@
-"""What a function of arrays computes, found by calling it with stand-ins: a list of steps for ops/fusion."""
+"""Functions of arrays as expressions: found by calling them with stand-ins, a list of steps for ops/fusion."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Trace:
 
     def input(self, shape: layout.Shape, dtype: DataType) -> Expression:
         """A stand-in for an argument; all inputs come before the first step."""
-        made = self._value(shape, dtype)
-        self.inputs.append(made)
-        return made
+        value = self._value(shape, dtype)
+        self.inputs.append(value)
+        return value
 
     def step(self, op: Op, dtype: DataType, result: DataType, operands: Sequence[Any]) -> Expression:
         """The result of a further step. Operands are expressions of the right type, or numbers."""
@@ -68,9 +68,9 @@ class Trace:
         return self._value(shape, result)
 
     def _value(self, shape: layout.Shape, dtype: DataType) -> Expression:
-        made = Expression(self, len(self.values), shape, dtype)
-        self.values.append(made)
-        return made
+        expression = Expression(self, len(self.values), shape, dtype)
+        self.values.append(expression)
+        return expression
 
     def _operand(self, operand: Any, dtype: DataType) -> Value:
         if isinstance(operand, Expression):
@@ -99,10 +99,10 @@ class Expression(Operators, Deferred):
 
     def astype(self, dtype: Any) -> Expression:
         """The elements converted, as GPUArray.astype()."""
-        wanted = as_dtype(dtype)
-        for one in (self.dtype, wanted):
+        target = as_dtype(dtype)
+        for one in (self.dtype, target):
             compute_dtype(operations.COPY, one)
-        return self if wanted is self.dtype else self.trace.step(operations.COPY, self.dtype, wanted, (self,))
+        return self if target is self.dtype else self.trace.step(operations.COPY, self.dtype, target, (self,))
 
     def record(self, op: Op, operands: Sequence[Any], out: Any) -> Expression:
         """The step that op(*operands) is, with the conversions that the operation itself would do first."""
@@ -120,10 +120,10 @@ class Expression(Operators, Deferred):
             raise DTypeError("where: the condition must be an array")
         typed = operands[1:] if op is operations.SELECT else operands
         dtype = compute_dtype(op, _common(typed)) if op is not operations.COPY else self.dtype
-        given = [one.astype(dtype) if isinstance(one, Expression) else one for one in typed]
+        converted = [one.astype(dtype) if isinstance(one, Expression) else one for one in typed]
         if op is operations.SELECT:
-            given.insert(0, first.astype(bool_))
-        return self.trace.step(op, dtype, op.result_dtype(dtype), given)
+            converted.insert(0, first.astype(bool_))
+        return self.trace.step(op, dtype, op.result_dtype(dtype), converted)
 
     def settle(self, number: Any) -> Any:
         """The value of a number among the arguments, on which the steps depend from now on."""
@@ -191,14 +191,14 @@ def _arithmetic(function: Callable[..., Any], reflected: bool) -> Callable[[Numb
                 return NotImplemented
             other = Number(other)
         a, b = (other, self) if reflected else (self, other)
-        return Number(function(a.value, b.value), lambda given: function(a.evaluate(given), b.evaluate(given)))
+        return Number(function(a.value, b.value), lambda inputs: function(a.evaluate(inputs), b.evaluate(inputs)))
 
     return method
 
 
 def _of_one(function: Callable[[Any], Any]) -> Callable[[Number], Number]:
     def method(self: Number) -> Number:
-        return Number(function(self.value), lambda given: function(self.evaluate(given)))
+        return Number(function(self.value), lambda inputs: function(self.evaluate(inputs)))
 
     return method
 

@@ -51,9 +51,9 @@ def get(array: GPUArray, key: Any) -> GPUArray:
     pick = selection.picks[0]
     if pick.is_mask and is_array(pick.index) and pick.shape == array.shape and selection.before == selection.after:
         return masks.compacted(pick.index, array)
-    found = _places(array, selection)
-    out = native.empty(found.shape, array.dtype)
-    places.gather(found, out)
+    selected = _places(array, selection)
+    out = native.empty(selected.shape, array.dtype)
+    places.gather(selected, out)
     return out
 
 
@@ -98,8 +98,8 @@ def take(
     after = ((), ()) if flat else (array.shape[axis + 1 :], array.strides[axis + 1 :])
     own = (array.shape, array.strides) if flat else (array.shape[axis : axis + 1], array.strides[axis : axis + 1])
     pick = Pick(index, False, axis, *own)
-    found = _places(array, Selection(before, after, array.offset, (pick,)), _mode(mode, "take"))
-    return _gathered(found, out, "take")
+    selected = _places(array, Selection(before, after, array.offset, (pick,)), _mode(mode, "take"))
+    return _gathered(selected, out, "take")
 
 
 @prepared
@@ -108,11 +108,11 @@ def put(array: GPUArray, indices: Any, values: Any, mode: str = "raise") -> None
     array = check_array(array, "put")
     check_writable(array, "put")
     pick = Pick(as_index(indices), False, 0, array.shape, array.strides)
-    found = _places(array, Selection(((), ()), ((), ()), array.offset, (pick,)), _mode(mode, "put"))
+    selected = _places(array, Selection(((), ()), ((), ()), array.offset, (pick,)), _mode(mode, "put"))
     value = check_operand(values, "put") if not isinstance(values, (list, tuple)) else _uploaded(values)
     if not is_array(value):
         value = pointwise.scalar_array(value, array.dtype)
-    count = prod(found.shape)
+    count = prod(selected.shape)
     if not count:
         return
     if not value.size:
@@ -123,8 +123,8 @@ def put(array: GPUArray, indices: Any, values: Any, mode: str = "raise") -> None
             whole = native.empty((-(-count // value.size), value.size), value.dtype)
             copying.copy_to(value, whole)
             value = whole.reshape(-1)
-        value = value[:count].reshape(found.shape)
-    _write(found, value, "put")
+        value = value[:count].reshape(selected.shape)
+    _write(selected, value, "put")
 
 
 @prepared
@@ -140,12 +140,12 @@ def take_along_axis(array: GPUArray, indices: GPUArray, axis: int | None = -1) -
 @prepared
 def put_along_axis(array: GPUArray, indices: GPUArray, values: Any, axis: int | None = -1) -> None:
     """array[..., indices[..., i, ...], ...] = values along an axis, in place. Arguments as take_along_axis()."""
-    found = _along(array, indices, axis, "put_along_axis")
+    selected = _along(array, indices, axis, "put_along_axis")
     check_writable(array, "put_along_axis")
     value = check_operand(values, "put_along_axis")
     if not is_array(value):
         value = pointwise.scalar_array(value, array.dtype)
-    _write(found, value, "put_along_axis")
+    _write(selected, value, "put_along_axis")
 
 
 def compress(condition: Any, array: GPUArray, axis: int | None = None) -> GPUArray:
@@ -228,28 +228,28 @@ def _combined(picks: tuple[Pick, ...], mode: int) -> tuple[GPUArray, Target]:
     """One index array for all picks, broadcast against each other, and what it means."""
     import numpy as np
 
-    found: list[tuple[Any, Target]] = []
+    indices: list[tuple[Any, Target]] = []
     for pick in picks:
         index, target = pick.index, Target.of(pick.shape, pick.strides, pick.axis, mode)
         if isinstance(index, bool):
             index, target = np.zeros(int(index), np.int64), Target()
         elif pick.is_mask:
             index = masks.flatnonzero(index) if is_array(index) else np.flatnonzero(index)
-        found.append((index, target))
+        indices.append((index, target))
     try:
-        shape = np.broadcast_shapes(*(index.shape for index, _ in found))
+        shape = np.broadcast_shapes(*(index.shape for index, _ in indices))
     except ValueError:
-        shapes = ", ".join(str(index.shape) for index, _ in found)
+        shapes = ", ".join(str(index.shape) for index, _ in indices)
         raise IndexError(f"index arrays of shapes {shapes} do not broadcast together") from None
     if 0 in shape:  # nothing is picked; checked are, as in NumPy, the 0-d indices
-        for index, target in found:
+        for index, target in indices:
             if index.ndim == 0:
                 _check_one(index, target)
         return native.empty(shape, int64), Target()
-    grain = gcd(*(target.grain for _, target in found))
+    grain = gcd(*(target.grain for _, target in indices))
     parts: list[tuple[GPUArray, Target]] = []
     total = None  # offsets by the index arrays of the host
-    for index, target in found:
+    for index, target in indices:
         if target.mode != places.OFFSETS and not target.size:
             raise out_of_range(0 if is_array(index) else int(index.flat[0]), target.axis, 0)
         if is_array(index):
@@ -316,31 +316,31 @@ def _mode(mode: str, what: str) -> int:
 # ---- reading and writing ----
 
 
-def _gathered(found: Places, out: GPUArray | None, what: str) -> GPUArray:
-    dtype = found.array.dtype
+def _gathered(selected: Places, out: GPUArray | None, what: str) -> GPUArray:
+    dtype = selected.array.dtype
     if out is not None:
-        check_out(out, found.shape, dtype, what)
-    direct = out is not None and out.dtype is dtype and out.is_contiguous() and not _touch(out, found)
-    target = out if out is not None and direct else native.empty(found.shape, dtype)
-    places.gather(found, target)
+        check_out(out, selected.shape, dtype, what)
+    direct = out is not None and out.dtype is dtype and out.is_contiguous() and not _touch(out, selected)
+    target = out if out is not None and direct else native.empty(selected.shape, dtype)
+    places.gather(selected, target)
     if out is not None and not direct:
         copying.copy_to(target, out)
         return out
     return target
 
 
-def _write(found: Places, value: GPUArray, what: str) -> None:
-    array = found.array
-    value = copying.without_leading_ones(value, len(found.shape))
-    if layout.broadcast_shapes(value.shape, found.shape, what) != found.shape:
-        raise ShapeError(f"{what}: values of shape {value.shape} do not broadcast to the selected {found.shape}")
+def _write(selected: Places, value: GPUArray, what: str) -> None:
+    array = selected.array
+    value = copying.without_leading_ones(value, len(selected.shape))
+    if layout.broadcast_shapes(value.shape, selected.shape, what) != selected.shape:
+        raise ShapeError(f"{what}: values of shape {value.shape} do not broadcast to the selected {selected.shape}")
     value = _converted(value, array)
     if _shares_memory(value, array):
         value = copying.clone(value)
-    if _shares_memory(found.index, array):
-        index = copying.clone(found.index)
-        found = Places(array, found.offset, found.shape, found.strides, index, found.target)
-    places.scatter(found, value)
+    if _shares_memory(selected.index, array):
+        index = copying.clone(selected.index)
+        selected = Places(array, selected.offset, selected.shape, selected.strides, index, selected.target)
+    places.scatter(selected, value)
 
 
 def _store_where(array: GPUArray, selection: Selection, value: GPUArray) -> None:
@@ -393,5 +393,5 @@ def _shares_memory(a: GPUArray, b: GPUArray) -> bool:
     return same or overlaps(a, b)
 
 
-def _touch(out: GPUArray, found: Places) -> bool:
-    return _shares_memory(out, found.array) or _shares_memory(out, found.index)
+def _touch(out: GPUArray, selected: Places) -> bool:
+    return _shares_memory(out, selected.array) or _shares_memory(out, selected.index)

@@ -124,16 +124,16 @@ def _pack(mask: GPUArray, array: GPUArray | None, starts: GPUArray, out: GPUArra
 def _on_host(mask: GPUArray, array: GPUArray | None, dtype: Any) -> GPUArray:
     import numpy as np
 
-    found: list[np.ndarray[Any, Any]] = []
+    arrays: list[np.ndarray[Any, Any]] = []
 
     def compute() -> None:
         chosen = host.memory(mask)
-        found.append(np.flatnonzero(chosen) if array is None else host.memory(array)[chosen])
+        arrays.append(np.flatnonzero(chosen) if array is None else host.memory(array)[chosen])
 
     native.host_launch("select", compute, [mask] if array is None else [mask, array])
-    out = native.empty(found[0].size, dtype)
+    out = native.empty(arrays[0].size, dtype)
     if out.size:
-        native.host_launch("select", lambda: np.copyto(host.memory(out), found[0]), [out])
+        native.host_launch("select", lambda: np.copyto(host.memory(out), arrays[0]), [out])
     return out
 
 

@@ -51,7 +51,7 @@ _TABLE_ROOM = 2  # slots of the table for each position, at least
 
 @dataclass(frozen=True)
 class Target:
-    """What index values mean: they count through axes of these extents and strides (bytes), or are byte offsets."""
+    """The meaning of index values: they count through axes of these extents and strides (bytes), or are offsets."""
 
     shape: Shape = ()
     strides: Shape = ()
@@ -66,7 +66,7 @@ class Target:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return prod(self.shape)
 
     def pack(self) -> bytes:
@@ -282,7 +282,7 @@ def _rows(places: Places, other: GPUArray) -> tuple[str, int, bytes, int] | None
 
 
 def _is_near(places: Places) -> bool:
-    """Whether the index picks from the row that it lies in, about as often as the row has elements, and a block can
+    """True if the index picks from the row that it lies in, about as often as the row has elements, and a block can
     keep the row."""
     target, item = places.target, places.array.itemsize
     if target.mode == OFFSETS or target.strides != (item,) or not places.shape or places.strides[-1]:

@@ -1,4 +1,4 @@
-"""What of an array's last two axes lies on one side of a diagonal, as NumPy's functions.
+"""Triangles: the part of an array's last two axes on one side of a diagonal, as NumPy's functions.
 
 Errors: ShapeError naming the function and the shape, DeviceMismatchError. The same bits on every run.
 """

@@ -71,27 +71,27 @@ def qr(a: GPUArray, h: GPUArray, tau: GPUArray, q: GPUArray | None) -> None:
     """As on_host.qr()."""
     (m, n), k = a.shape[-2:], min(a.shape[-2:])
     work, factors, info = _columns(a), native.empty(tau.shape, tau.dtype), native.empty((), "int32")
-    made = None if q is None else factory.zeros((*q.shape[:-2], q.shape[-1], m), q.dtype)
+    square = None if q is None else factory.zeros((*q.shape[:-2], q.shape[-1], m), q.dtype)
     with session([work, factors, info]) as calls:
         for i in _each(a):
             sized = (m, n, _type(a), pointer(work, i, m * n), m, _type(a), pointer(factors, i, k), _type(a))
             calls.generic("geqrf", pointer(info), sized)
     copying.copy_to(work.mT, h)
     copying.copy_to(factors, tau)
-    if q is None or made is None:
+    if q is None or square is None:
         return
-    copying.copy_to(work[..., :k, :], made[..., :k, :])
+    copying.copy_to(work[..., :k, :], square[..., :k, :])
     name = f"cusolverDn{LETTERS[a.dtype.name]}{'un' if a.dtype.name[0] == 'c' else 'or'}gqr"
     extents = [ctypes.c_int(extent) for extent in (m, q.shape[-1], k)]
-    with session([made, factors, info]) as calls:
+    with session([square, factors, info]) as calls:
         for i in _each(a):
             step = ctypes.c_int(m)
-            arguments = (*extents, pointer(made, i, m * q.shape[-1]), step, pointer(factors, i, k))
+            arguments = (*extents, pointer(square, i, m * q.shape[-1]), step, pointer(factors, i, k))
             length = ctypes.c_int()
             calls.call(f"{name}_bufferSize", *arguments, ctypes.byref(length))
             space = native.empty((max(length.value, 1),), a.dtype)
             calls.call(name, *arguments, pointer(space), length, pointer(info))
-    copying.copy_to(made.mT, q)
+    copying.copy_to(square.mT, q)
 
 
 def eigh(a: GPUArray, w: GPUArray, v: GPUArray | None, info: GPUArray) -> None:
@@ -100,8 +100,18 @@ def eigh(a: GPUArray, w: GPUArray, v: GPUArray | None, info: GPUArray) -> None:
     work, values = _columns(a), native.empty(w.shape, w.dtype)
     with session([work, values, info]) as calls:
         for i in _each(a):
-            wanted = ctypes.c_int(v is not None)  # CUSOLVER_EIG_MODE_VECTOR
-            sized = (wanted, _LOWER, n, _type(a), pointer(work, i, n * n), n, _type(w), pointer(values, i, n), _type(a))
+            vectors = ctypes.c_int(v is not None)  # CUSOLVER_EIG_MODE_VECTOR
+            sized = (
+                vectors,
+                _LOWER,
+                n,
+                _type(a),
+                pointer(work, i, n * n),
+                n,
+                _type(w),
+                pointer(values, i, n),
+                _type(a),
+            )
             calls.generic("syevd", pointer(info, i, 1), sized)
     _mark(info, values)
     _deliver(info, (values, w), *([] if v is None else [(work.mT, v)]))
@@ -155,15 +165,15 @@ def _signs(numbers: GPUArray) -> GPUArray:
 
 
 def _mark(info: GPUArray, values: GPUArray) -> None:
-    """What has no finite values has no result, whatever the library says."""
-    found = reduce.all(isfinite(values), axis=-1)
-    succeeded = logical_and(found, elementwise.where(info.astype("bool"), False, True))
+    """Matrices with values that are not finite have no result, whatever the library says."""
+    finite = reduce.all(isfinite(values), axis=-1)
+    succeeded = logical_and(finite, elementwise.where(info.astype("bool"), False, True))
     copying.copy_to(elementwise.where(succeeded, 0, 1).astype(info.dtype), info)
 
 
 def _deliver(info: GPUArray, *pairs: tuple[Any, GPUArray]) -> None:
     """Results into outputs, NaN where info is not zero."""
     failed = info.astype("bool")
-    for found, out in pairs:
+    for result, out in pairs:
         mask = failed.reshape((*info.shape, *(1,) * (out.ndim - info.ndim)))
-        copying.copy_to(elementwise.where(mask, math.nan, found), out)
+        copying.copy_to(elementwise.where(mask, math.nan, result), out)

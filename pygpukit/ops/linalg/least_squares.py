@@ -1,4 +1,4 @@
-"""What singular values decide: ranks, pseudo-inverses and least squares."""
+"""Ranks, pseudo-inverses and least squares: singular values decide them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every function of gp.linalg asks of its operands: stacks of matrices, of a type that is computed with."""
+"""Operands of gp.linalg as every function asks for them: stacks of matrices, of a type that is computed with."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ def broadcast(a: GPUArray, batch: layout.Shape) -> GPUArray:
 
 def adjoint(a: GPUArray) -> GPUArray:
     """The conjugate transpose of each matrix; of real ones a view."""
-    turned = a.swapaxes(-1, -2)
-    return elementwise.conj(turned) if a.dtype in promotion.COMPLEX else turned
+    transposed = a.swapaxes(-1, -2)
+    return elementwise.conj(transposed) if a.dtype in promotion.COMPLEX else transposed

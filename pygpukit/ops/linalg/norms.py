@@ -77,14 +77,14 @@ def cond(x: GPUArray, p: Order = None) -> GPUArray:
         with failures.unchecked():
             s = svdvals(x)
         largest, smallest = s[..., 0], s[..., -1]
-        found = elementwise.div(smallest, largest) if p == -2 else elementwise.div(largest, smallest)
+        ratio = elementwise.div(smallest, largest) if p == -2 else elementwise.div(largest, smallest)
     else:
         x = square(x, "cond")
         with failures.unchecked():
             inverse = inv(x)
-        found = elementwise.mul(matrix_norm(x, ord=p), matrix_norm(inverse, ord=p))
-    known = elementwise.where(isnan(found), math.inf, found)
-    return elementwise.where(logical_not(reduce.any(isnan(x), axis=(-2, -1))), known, found)
+        ratio = elementwise.mul(matrix_norm(x, ord=p), matrix_norm(inverse, ord=p))
+    known = elementwise.where(isnan(ratio), math.inf, ratio)
+    return elementwise.where(logical_not(reduce.any(isnan(x), axis=(-2, -1))), known, ratio)
 
 
 def _of_vectors(x: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool) -> GPUArray:
@@ -110,18 +110,18 @@ def _of_matrices(x: GPUArray, ord: Any, axes: tuple[int, ...], keepdims: bool) -
     row, column = axes
     if ord in (2, -2, "nuc"):
         s = svdvals(moveaxis(x, axes, (-2, -1)))
-        found = (reduce.sum if ord == "nuc" else reduce.max if ord == 2 else reduce.min)(s, axis=-1)
+        norms = (reduce.sum if ord == "nuc" else reduce.max if ord == 2 else reduce.min)(s, axis=-1)
     elif ord in (1, -1, math.inf, -math.inf):
         summed, other = (row, column) if ord in (1, -1) else (column, row)
         sums = reduce.sum(_magnitudes(x), axis=summed)
-        found = (reduce.max if ord > 0 else reduce.min)(sums, axis=other - (other > summed))
+        norms = (reduce.max if ord > 0 else reduce.min)(sums, axis=other - (other > summed))
     else:
         raise InvalidSpecError(
             f'norm: ord is {ord!r}; of matrices it is "fro", "nuc", 1, 2, inf or their negatives', "ord"
         )
     if not keepdims:
-        return found
-    return reshape(found, tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape)))
+        return norms
+    return reshape(norms, tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape)))
 
 
 def _magnitudes(x: GPUArray) -> GPUArray:

@@ -37,8 +37,8 @@ def qr(a: GPUArray, h: GPUArray, tau: GPUArray, q: GPUArray | None) -> None:
     """h: R and below it the reflectors 1 - tau v v', v with a 1 on the diagonal; q: as many columns as it has."""
 
     def reflectors(values: Any) -> tuple[Any, Any]:
-        turned, factors = np.linalg.qr(values, "raw")
-        return turned.swapaxes(-1, -2), factors
+        packed, factors = np.linalg.qr(values, "raw")
+        return packed.swapaxes(-1, -2), factors
 
     _run("qr", reflectors, [a], [h, tau])
     if q is not None:

@@ -32,15 +32,15 @@ def matrix_power(a: GPUArray, n: int) -> GPUArray:
         return shape.broadcast_to(building.eye(a.shape[-1], dtype=a.dtype), a.shape).clone()
     if n < 0:
         a, n = inv(a), -n
-    found: GPUArray | None = None
+    power: GPUArray | None = None
     while n:
         if n & 1:
-            found = a if found is None else gemm.matmul(found, a)
+            power = a if power is None else gemm.matmul(power, a)
         n >>= 1
         if n:
             a = gemm.matmul(a, a)
-    assert found is not None
-    return found
+    assert power is not None
+    return power
 
 
 def multi_dot(arrays: Sequence[GPUArray], *, out: GPUArray | None = None) -> GPUArray:

@@ -1,4 +1,4 @@
-"""What functions with several results give, with NumPy's names."""
+"""Results of functions that give several, with NumPy's names."""
 
 from __future__ import annotations
 

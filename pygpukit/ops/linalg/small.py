@@ -36,7 +36,7 @@ _WORDS = 16 * 8  # bytes beside matrices: scratch of four warps, and what alignm
 
 
 def fits(what: str, a: GPUArray) -> bool:
-    """Whether the kernel of that function holds such matrices."""
+    """True where the kernel of that function holds such matrices."""
     m, n = a.shape[-2:]
     if max(m, n) > LONGEST:
         return False
@@ -90,12 +90,12 @@ def eigh(a: GPUArray, w: GPUArray, v: GPUArray | None, info: GPUArray) -> None:
 
 def svd(a: GPUArray, u: GPUArray | None, s: GPUArray, vh: GPUArray | None, info: GPUArray) -> None:
     """As on_host.svd()."""
-    (m, n), turned = sorted(a.shape[-2:], reverse=True), a.shape[-2] < a.shape[-1]
+    (m, n), is_wide = sorted(a.shape[-2:], reverse=True), a.shape[-2] < a.shape[-1]
     columns = 0
     if u is not None and vh is not None:
-        columns = vh.shape[-2] if turned else u.shape[-1]
+        columns = vh.shape[-2] if is_wide else u.shape[-1]
     source, packed = _stack(a)
-    call = _SVD_CALL.pack(a=packed, m=m, n=n, turned=turned, columns=columns, sweeps=_SWEEPS)
+    call = _SVD_CALL.pack(a=packed, m=m, n=n, turned=is_wide, columns=columns, sweeps=_SWEEPS)
     wide = max(columns, n)
     shared = (wide * (m | 1) + (n * (n | 1) if columns else 0)) * a.itemsize + wide * 12 + _WORDS
     _launch(SVD, "svd", a, shared, source, s if u is None else u, s, s if vh is None else vh, info, call)

@@ -53,9 +53,9 @@ def session(arrays: Sequence[GPUArray]) -> Iterator[Session]:
         native.pin(array)
     try:
         with _turn:
-            found = Session(library(), _handle(native.current_device()))
-            found.call("cusolverDnSetStream", ctypes.c_void_p(native.current_stream().handle))
-            yield found
+            opened = Session(library(), _handle(native.current_device()))
+            opened.call("cusolverDnSetStream", ctypes.c_void_p(native.current_stream().handle))
+            yield opened
     finally:
         for array in arrays:
             native.unpin(array)

@@ -133,15 +133,15 @@ class Methods(Operators, Reductions, Ordering, Habits):
         fp8 and fp4: rounded to nearest even; what is too large becomes NaN in float8_e4m3, infinity in float8_e5m2 and
         6 in float4_e2m1 (so does NaN). int4: integers wrap, floats truncate and saturate, NaN becomes 0.
         """
-        wanted = as_dtype(dtype)
+        target = as_dtype(dtype)
         if casting != "unsafe":
             promotion.check_casting(casting, "astype")
-            if not promotion.can_cast(self.dtype, wanted, casting):
-                raise DTypeError(f"astype: {self.dtype} does not convert to {wanted} with casting={casting!r}")
+            if not promotion.can_cast(self.dtype, target, casting):
+                raise DTypeError(f"astype: {self.dtype} does not convert to {target} with casting={casting!r}")
         if order != "C" and columns(order, self):
-            same = not copy and wanted is self.dtype and self.T.is_contiguous()
-            return self if same else copying.astype(self.T, wanted).T
-        return self if not copy and wanted is self.dtype else copying.astype(self, wanted)
+            same = not copy and target is self.dtype and self.T.is_contiguous()
+            return self if same else copying.astype(self.T, target).T
+        return self if not copy and target is self.dtype else copying.astype(self, target)
 
     # ---- matrices; the element-wise operators are in operators.py ----
 
@@ -158,7 +158,7 @@ class Methods(Operators, Reductions, Ordering, Habits):
         return NotImplemented if other is None else matmul(self, other, out=self)
 
     def __contains__(self: Any, value: Any) -> bool:
-        """Whether any element equals the value."""
+        """True where any element equals the value."""
         equal: Any = self == value
         return bool(equal.any().item()) if operands.is_array(equal) else False
 
@@ -179,7 +179,7 @@ def _matrix(other: Any) -> Any:
 
 
 class _Empty:
-    """What every class has."""
+    """The methods that every class has."""
 
     __slots__ = ()
 

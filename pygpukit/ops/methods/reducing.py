@@ -20,13 +20,13 @@ class Reductions:
     def all(
         self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
     ) -> GPUArray:
-        """Whether all elements along axis are true."""
+        """True where all elements along axis are true."""
         return reduction.all(self, axis, out, keepdims, where=where)
 
     def any(
         self: Any, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
     ) -> GPUArray:
-        """Whether any element along axis is true."""
+        """True where any element along axis is true."""
         return reduction.any(self, axis, out, keepdims, where=where)
 
     def argmax(self: Any, axis: int | None = None, out: GPUArray | None = None, *, keepdims: bool = False) -> GPUArray:

@@ -76,7 +76,7 @@ def alibi_init_slopes(num_heads: int) -> GPUArray:
 
 
 def alibi_compute_bias(seq_len: int, num_heads: int, slopes: GPUArray, causal: bool = True) -> GPUArray:
-    """What is added to scores, (num_heads, seq_len, seq_len) float32: -slope (i - j), and -1e9 for j > i if causal."""
+    """The bias of scores, (num_heads, seq_len, seq_len) float32: -slope (i - j), and -1e9 for j > i if causal."""
     from pygpukit.array.factory import arange
 
     _check_slopes("alibi_compute_bias", slopes, num_heads)

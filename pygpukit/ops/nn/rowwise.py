@@ -105,8 +105,8 @@ def plan(
     elif pairs is None and -(-size // per_load) <= _PAIR_LOADS:  # the same threads as one at a time
         form, threads, together, lanes = "rows", _BLOCK, 2, _WARP
         blocks = -(-rows // (threads // lanes * together))
-    elif (lanes := _lanes(-(-size // per_load))) <= (most := _most_threads(itemsize)):
-        form, threads = "rows", most if pairs is not None else max(_BLOCK, lanes)
+    elif (lanes := _lanes(-(-size // per_load))) <= (max_threads := _max_threads(itemsize)):
+        form, threads = "rows", max_threads if pairs is not None else max(_BLOCK, lanes)
         blocks = -(-rows // (threads // lanes))
     else:
         form, threads, lanes, blocks = "long", _LONG_ROW, _LONG_ROW, rows
@@ -134,23 +134,23 @@ def kernels(
 ) -> list[str]:
     """Name expressions of all kernels along rows of a family. last: further arguments of dense and of other ones. long:
     what the kernels of rows that are too long to be held are called."""
-    most = _most_threads(itemsize)
-    alone = dict.fromkeys((_BLOCK, 2 * _BLOCK, most))
+    max_threads = _max_threads(itemsize)
+    alone = dict.fromkeys((_BLOCK, 2 * _BLOCK, max_threads))
     sizes = (
-        (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{most}, 1")
+        (f"{_BLOCK}, 2", f"{_PAIRED}, 2", f"{max_threads}, 1")
         if pairs
         else (f"{_BLOCK}, 2", *(f"{threads}, 1" for threads in alone))
     )
-    found = []
+    expressions = []
     for dense, flag in ((True, "true"), (False, "false")):
         for more in last(dense):
-            found += [f"pk::{family}_{form}<{types}, {flag}{more}>" for form in long]
+            expressions += [f"pk::{family}_{form}<{types}, {flag}{more}>" for form in long]
             own = sizes if dense and pairs else (f"{_BLOCK}, {_SHORT}", *sizes)
-            found += [f"pk::{family}_rows<{types}, {flag}, {size}{more}>" for size in own]
-    return found
+            expressions += [f"pk::{family}_rows<{types}, {flag}, {size}{more}>" for size in own]
+    return expressions
 
 
-def _most_threads(itemsize: int) -> int:
+def _max_threads(itemsize: int) -> int:
     """Of a block whose threads hold elements of that size in registers: 16384 columns, of float64 8192."""
     return 256 if itemsize == 2 else 512
 

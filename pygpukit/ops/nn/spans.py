@@ -40,7 +40,7 @@ class Spans:
 
     @property
     def gapless(self) -> bool:
-        """Whether every place of the axis is a sequence's."""
+        """True where every place of the axis is a sequence's."""
         return sum(length for _, length in self.pairs) == self.total
 
     @cached_property
@@ -52,10 +52,10 @@ class Spans:
 
     @cached_property
     def inside(self) -> GPUArray:
-        """Whether a place is a sequence's: bool (total,), on the current device."""
+        """A mask of the places that are a sequence's: bool (total,), on the current device."""
         import numpy as np
 
-        found = np.zeros(self.total, np.bool_)
+        covered = np.zeros(self.total, np.bool_)
         for start, length in self.pairs:
-            found[start : start + length] = True
-        return factory.from_numpy(found)
+            covered[start : start + length] = True
+        return factory.from_numpy(covered)

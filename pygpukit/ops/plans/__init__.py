@@ -1,4 +1,4 @@
-"""What was measured once on a device, so that plans choose by it: one JSON file a device, named as the device.
+"""Measurements of a device, so that plans choose by them: one JSON file a device, named as the device.
 
 `python -m pygpukit.benchmark.plans` writes such a file. One in the folder $PYGPUKIT_PLANS comes before the one beside
 this module; where there is neither, a plan follows its family's rule. docs/convolution.md has the format.
@@ -28,13 +28,13 @@ class Tiled(Protocol):
 
     @property
     def kernel(self) -> tuple[int, ...]:
-        """What the kernel is compiled for."""
+        """The name that the kernel is compiled for."""
 
 
 _Result = TypeVar("_Result", bound=Hashable)
 _Tile = TypeVar("_Tile", bound=Tiled)
 _followers: list[Any] = []  # caches of what follows from the table
-_given: dict[str, dict[str, Any]] | None = None
+_tables: dict[str, dict[str, Any]] | None = None
 _version = 0
 
 
@@ -48,14 +48,14 @@ def follows(function: Callable[..., _Result]) -> Callable[..., _Result]:
 @contextmanager
 def using(tables: dict[str, dict[str, Any]]) -> Iterator[None]:
     """Within it these are the tables, by family, whatever the device: for measuring and tests. For all threads."""
-    global _given
-    before = _given
-    _given = tables
+    global _tables
+    before = _tables
+    _tables = tables
     _forget()
     try:
         yield
     finally:
-        _given = before
+        _tables = before
         _forget()
 
 
@@ -87,13 +87,13 @@ def find(name: str) -> Path | None:
 
 
 def table(family: str) -> dict[str, Any]:
-    """What was measured of a family of operations on the current device, {} where nothing was. Reads a file: ask within
+    """The measurements of a family of operations on the current device, {} where nothing was. Reads a file: ask within
     what follows() keeps.
 
     Raises FileNotFoundError as find(), ValueError for a file that is no table.
     """
-    if _given is not None:
-        return _given.get(family, {})
+    if _tables is not None:
+        return _tables.get(family, {})
     if is_sim():
         return {}
     path = find(device.current().name)
@@ -103,8 +103,8 @@ def table(family: str) -> dict[str, Any]:
 def read(path: Path, family: str) -> dict[str, Any]:
     """A family's part of a table, {} where it has none. Raises ValueError for a file that is no table."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        part = found.get(family, {})
+        tables = json.loads(path.read_text(encoding="utf-8"))
+        part = tables.get(family, {})
     except (ValueError, AttributeError) as error:
         raise ValueError(f"{path} is no table of plans ({error}); {REMEDY}") from None
     if not isinstance(part, dict):
@@ -112,23 +112,23 @@ def read(path: Path, family: str) -> dict[str, Any]:
     return part
 
 
-def tiles(made: Callable[..., _Tile], listed: Any, known: tuple[_Tile, ...], what: str) -> tuple[_Tile, ...]:
+def tiles(build: Callable[..., _Tile], listed: Any, known: tuple[_Tile, ...], what: str) -> tuple[_Tile, ...]:
     """A table's tiles. made: from the names and numbers of one; known: those that kernels are compiled for.
 
     Raises ValueError for what is no tile, and for one that there is no kernel for.
     """
     try:
-        found = tuple(made(**{name: number(value, name) for name, value in one.items()}) for one in listed)
+        listed_tiles = tuple(build(**{name: number(value, name) for name, value in one.items()}) for one in listed)
     except (TypeError, AttributeError) as error:
         raise ValueError(f"the table of plans lists what is no tile of {what} ({error}); {REMEDY}") from None
     kernels = sorted({one.kernel for one in known})
-    for one in found:
+    for one in listed_tiles:
         if one.kernel not in kernels:
             raise ValueError(
                 f"the table of plans has the tile {one.kernel} of {what}; "
                 f"there are kernels for {', '.join(map(str, kernels))} alone; {REMEDY}"
             )
-    return found
+    return listed_tiles
 
 
 def number(value: Any, name: str) -> float:

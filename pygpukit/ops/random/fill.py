@@ -41,9 +41,9 @@ def integers(out: GPUArray, seed: int, call: int, low: int, count: int) -> None:
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that the functions above can ask for."""
-    yield tuple(_expression(t.name, made) for t in promotion.FLOATS for made in ("Uniform", "Normal"))
+    yield tuple(_expression(t.name, distribution) for t in promotion.FLOATS for distribution in ("Uniform", "Normal"))
     for group in (promotion.SIGNED, promotion.UNSIGNED):
-        yield tuple(_expression(t.name, made) for t in group for made in ("Integers", "WideIntegers"))
+        yield tuple(_expression(t.name, distribution) for t in group for distribution in ("Integers", "WideIntegers"))
 
 
 def _expression(dtype_name: str, source: str) -> str:
@@ -100,10 +100,10 @@ def _on_host(
     with np.errstate(over="ignore"):
         for first in range(0, blocks, _HOST_CHUNK):
             index = np.arange(first, min(first + _HOST_CHUNK, blocks))
-            made = make(philox.words(seed, index, call)).reshape(-1)
-            per_block = made.size // index.size
+            drawn = make(philox.words(seed, index, call)).reshape(-1)
+            per_block = drawn.size // index.size
             part = flat[first * per_block : (first + index.size) * per_block]
-            host.store(part, made[: part.size])
+            host.store(part, drawn[: part.size])
 
 
 def _fractions(words: Any, double: bool, digits: int) -> Any:

@@ -55,14 +55,14 @@ def sum(
         plain = partial(sum, axis=axis, dtype=dtype, keepdims=keepdims)
         return masked.folded("sum", plain, a, where, initial, 0, out)
     a, axes = _checked("sum", a, axis)
-    wanted = _accumulated(a.dtype) if dtype is None else as_dtype(dtype)
-    a = _ready(a, wanted, "sum")
+    result_dtype = _accumulated(a.dtype) if dtype is None else as_dtype(dtype)
+    a = _ready(a, result_dtype, "sum")
     natural = _accumulated(a.dtype)
 
     def on_host(values: Any) -> Any:
         return values.sum(axis=-1, dtype=_host_type(natural, values))
 
-    return _reduced(reducer.SUM, "sum", a, axes, keepdims, natural, wanted, out, on_host, empty=0)
+    return _reduced(reducer.SUM, "sum", a, axes, keepdims, natural, result_dtype, out, on_host, empty=0)
 
 
 def sum_axis(a: GPUArray, axis: int) -> GPUArray:
@@ -85,8 +85,8 @@ def prod(
         plain = partial(prod, axis=axis, dtype=dtype, keepdims=keepdims)
         return masked.folded("prod", plain, a, where, initial, 1, out)
     a, axes = _checked("prod", a, axis)
-    wanted = _accumulated(a.dtype) if dtype is None else as_dtype(dtype)
-    a = _ready(a, wanted, "prod")
+    result_dtype = _accumulated(a.dtype) if dtype is None else as_dtype(dtype)
+    a = _ready(a, result_dtype, "prod")
     natural = _accumulated(a.dtype)
     if natural in (int64, uint64) and a.dtype != int64:
         a = copying.astype(a, natural).view(int64)
@@ -94,7 +94,7 @@ def prod(
     def on_host(values: Any) -> Any:
         return values.prod(axis=-1)
 
-    return _reduced(reducer.PRODUCT, "prod", a, axes, keepdims, natural, wanted, out, on_host, empty=1)
+    return _reduced(reducer.PRODUCT, "prod", a, axes, keepdims, natural, result_dtype, out, on_host, empty=1)
 
 
 @prepared
@@ -110,25 +110,25 @@ def mean(
     """Arithmetic mean; of no element: nan. dtype: of the result, by default a's, float64 for integers and bool."""
     a, axes = _checked("mean", a, axis)
     if dtype is not None and not promotion.is_inexact(as_dtype(dtype)) and not promotion.is_inexact(a.dtype):
-        found = elementwise.floor_divide(sum(a, axis, dtype, keepdims=keepdims), _count(a, axes))  # NumPy's // of a sum
-        return elementwise.deliver(found, None if out is None else check_out(out, found.shape, found.dtype, "mean"))
-    wanted = _inexact(a.dtype, dtype, "mean")
+        total = elementwise.floor_divide(sum(a, axis, dtype, keepdims=keepdims), _count(a, axes))  # NumPy's // of a sum
+        return elementwise.deliver(total, None if out is None else check_out(out, total.shape, total.dtype, "mean"))
+    inexact = _inexact(a.dtype, dtype, "mean")
     if where is not None:
-        found = masked.moment("mean", a, axis, wanted, 0, keepdims, where)
-        return elementwise.deliver(found, None if out is None else check_out(out, found.shape, wanted, "mean"))
+        total = masked.moment("mean", a, axis, inexact, 0, keepdims, where)
+        return elementwise.deliver(total, None if out is None else check_out(out, total.shape, inexact, "mean"))
     count = _count(a, axes)
-    if not promotion.is_inexact(a.dtype) and a.itemsize < 8 and wanted == float64 and count:
+    if not promotion.is_inexact(a.dtype) and a.itemsize < 8 and inexact == float64 and count:
         # The sum is exact, so only the division rounds.
         if out is not None:
-            check_out(out, _result_shape(a.shape, axes, keepdims), wanted, "mean")
+            check_out(out, _result_shape(a.shape, axes, keepdims), inexact, "mean")
         return elementwise.div(sum(a, axis, keepdims=keepdims), count, out=out)
-    a = _as_type(a, wanted)
+    a = _as_type(a, inexact)
 
     def on_host(values: Any) -> Any:
         return values.sum(axis=-1) / values.dtype.type(count)
 
     return _reduced(
-        reducer.SUM, "mean", a, axes, keepdims, wanted, wanted, out, on_host, empty=float("nan"), real=float(count)
+        reducer.SUM, "mean", a, axes, keepdims, inexact, inexact, out, on_host, empty=float("nan"), real=float(count)
     )
 
 
@@ -185,7 +185,7 @@ def argmin(a: GPUArray, axis: int | None = None, out: GPUArray | None = None, ke
 def any(
     a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
 ) -> GPUArray:
-    """Whether any element is true (not zero; nan is true). Of none: False. The result is bool."""
+    """True where any element is true (not zero; nan is true). Of none: False. The result is bool."""
     if where is not None:
         return masked.folded("any", partial(any, axis=axis, keepdims=keepdims), a, where, None, False, out)
     return _truth("any", a, axis, out, keepdims)
@@ -195,7 +195,7 @@ def any(
 def all(
     a: GPUArray, axis: Axis = None, out: GPUArray | None = None, keepdims: bool = False, *, where: Any = None
 ) -> GPUArray:
-    """Whether all elements are true (not zero; nan is true). Of none: True. The result is bool."""
+    """True where all elements are true (not zero; nan is true). Of none: True. The result is bool."""
     if where is not None:
         return masked.folded("all", partial(all, axis=axis, keepdims=keepdims), a, where, None, True, out)
     return _truth("all", a, axis, out, keepdims)
@@ -203,7 +203,7 @@ def all(
 
 @prepared
 def count_nonzero(a: GPUArray, axis: Axis = None, *, keepdims: bool = False, out: GPUArray | None = None) -> GPUArray:
-    """How many elements are not zero (nan is not), as int64."""
+    """The number of elements that are not zero (nan is not), as int64."""
     a, axes = _checked("count_nonzero", a, axis)
 
     def on_host(values: Any) -> Any:
@@ -334,11 +334,11 @@ def _moment(
 ) -> GPUArray:
     a, axes = _checked(name, a, axis)
     if where is not None or a.dtype in promotion.COMPLEX:
-        found = masked.moment(name, a, axis, _inexact(a.dtype, dtype, name), ddof, keepdims, where)
-        return elementwise.deliver(found, None if out is None else check_out(out, found.shape, found.dtype, name))
-    wanted = _inexact(a.dtype, dtype, name)
-    _real(name, wanted)
-    a = _as_type(a, wanted)
+        result = masked.moment(name, a, axis, _inexact(a.dtype, dtype, name), ddof, keepdims, where)
+        return elementwise.deliver(result, None if out is None else check_out(out, result.shape, result.dtype, name))
+    inexact = _inexact(a.dtype, dtype, name)
+    _real(name, inexact)
+    a = _as_type(a, inexact)
     divisor = builtins.max(_count(a, axes) - ddof, 0.0)
 
     def on_host(values: Any) -> Any:
@@ -355,8 +355,8 @@ def _moment(
         a,
         axes,
         keepdims,
-        wanted,
-        wanted,
+        inexact,
+        inexact,
         out,
         on_host,
         empty=float("nan"),
@@ -372,7 +372,7 @@ def _reduced(
     axes: Shape,
     keepdims: bool,
     computed: DataType,
-    wanted: DataType,
+    result_dtype: DataType,
     out: GPUArray | None,
     on_host: Callable[[Any], Any],
     empty: Any = None,
@@ -381,7 +381,7 @@ def _reduced(
 ) -> GPUArray:
     """op over axes: computed in one type, delivered as another. empty: the result of no elements, None if undefined."""
     shape = _result_shape(a.shape, axes, keepdims)
-    target = None if out is None else check_out(out, shape, wanted, name)
+    target = None if out is None else check_out(out, shape, result_dtype, name)
     if not a.size and empty is None and 0 not in shape:
         raise ShapeError(f"{name}: shape {a.shape} has no elements along axes {axes}, and {name} of none is undefined")
     if target is None or target.dtype != computed or not target.is_contiguous() or _touches(target, a):
@@ -395,7 +395,7 @@ def _reduced(
         if target is not out:
             copying.copy_to(target, out)
         return out
-    return target if target.dtype == wanted else copying.astype(target, wanted)
+    return target if target.dtype == result_dtype else copying.astype(target, result_dtype)
 
 
 def _checked(name: str, a: Any, axis: Axis) -> tuple[GPUArray, Shape]:
@@ -408,8 +408,8 @@ def _checked(name: str, a: Any, axis: Axis) -> tuple[GPUArray, Shape]:
         )
     if axis is None:
         return a, tuple(range(a.ndim))
-    wanted = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-    axes = tuple(layout.normalize_axis(_integer(each, name), a.ndim, name) for each in wanted)
+    requested = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(layout.normalize_axis(_integer(each, name), a.ndim, name) for each in requested)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"{name}: axis {axis} names an axis of shape {a.shape} twice")
     return a, tuple(sorted(axes))
@@ -438,9 +438,9 @@ def _accumulated(dtype: DataType) -> DataType:
     return uint64 if dtype in promotion.UNSIGNED else int64
 
 
-def _inexact(dtype: DataType, wanted: DTypeLike | None, name: str) -> DataType:
+def _inexact(dtype: DataType, requested: DTypeLike | None, name: str) -> DataType:
     """The type of a mean of dtype. Raises DTypeError when an integer type is asked for."""
-    result = promotion.true_divide(dtype) if wanted is None else as_dtype(wanted)
+    result = promotion.true_divide(dtype) if requested is None else as_dtype(requested)
     if result.name not in pointwise.CTYPES or not promotion.is_inexact(result):
         raise DTypeError(f"{name}: dtype={result.name!r} cannot hold the result; use a float or complex type")
     if dtype in promotion.COMPLEX and result not in promotion.COMPLEX:
@@ -448,12 +448,12 @@ def _inexact(dtype: DataType, wanted: DTypeLike | None, name: str) -> DataType:
     return result
 
 
-def _ready(a: GPUArray, wanted: DataType, name: str) -> GPUArray:
+def _ready(a: GPUArray, computing: DataType, name: str) -> GPUArray:
     """a in a type whose accumulation gives wanted's values: itself where both are integers, which wrap in the end."""
-    if wanted.name not in pointwise.CTYPES:
-        raise DTypeError(f"{name}: dtype={wanted.name!r} is a storage type without arithmetic")
-    if promotion.is_inexact(wanted) or promotion.is_inexact(a.dtype) or wanted == bool_:
-        return _as_type(a, wanted)
+    if computing.name not in pointwise.CTYPES:
+        raise DTypeError(f"{name}: dtype={computing.name!r} is a storage type without arithmetic")
+    if promotion.is_inexact(computing) or promotion.is_inexact(a.dtype) or computing == bool_:
+        return _as_type(a, computing)
     return a
 
 
@@ -476,5 +476,5 @@ def _touches(target: GPUArray, a: GPUArray) -> bool:
 
 
 def _host_type(natural: DataType, values: Any) -> Any:
-    """What NumPy adds in: 64 bits for integers, the values' own type otherwise."""
+    """The type that NumPy adds in: 64 bits for integers, the values' own type otherwise."""
     return natural.to_numpy_dtype() if natural in (int64, uint64) else values.dtype

@@ -30,14 +30,14 @@ def folded(name: str, reduction: Reduction, a: Any, where: Any, initial: Any, id
         if identity is None and initial is None:
             raise ShapeError(f"{name}: of elements left out by where= it needs initial=, which has no default")
         a = elementwise.where(mask_of(where, a, name), a, initial if identity is None else identity)
-    found: Any = reduction(a) if initial is None or a.size or identity is not None else None
+    result: Any = reduction(a) if initial is None or a.size or identity is not None else None
     if initial is not None:
-        found = _with_initial(name, reduction, a, found, initial)
-    return elementwise.deliver(found, None if out is None else check_out(out, found.shape, found.dtype, name))
+        result = _with_initial(name, reduction, a, result, initial)
+    return elementwise.deliver(result, None if out is None else check_out(out, result.shape, result.dtype, name))
 
 
-def _with_initial(name: str, reduction: Reduction, a: GPUArray, found: GPUArray | None, initial: Any) -> GPUArray:
-    if found is None:  # of no elements the initial number, in the shape that any reduction gives
+def _with_initial(name: str, reduction: Reduction, a: GPUArray, result: GPUArray | None, initial: Any) -> GPUArray:
+    if result is None:  # of no elements the initial number, in the shape that any reduction gives
         return factory.full(a.any(**reduction.keywords).shape, initial, a.dtype)
     join = {
         "sum": elementwise.add,
@@ -45,7 +45,7 @@ def _with_initial(name: str, reduction: Reduction, a: GPUArray, found: GPUArray 
         "max": elementwise.maximum,
         "min": elementwise.minimum,
     }[name]
-    return join(found, initial)
+    return join(result, initial)
 
 
 def mask_of(where: Any, a: GPUArray, name: str) -> GPUArray:
@@ -82,10 +82,10 @@ def moment(name: str, a: GPUArray, axis: Any, dtype: Any, ddof: float, keepdims:
         squares = elementwise.where(mask, squares, 0)
     total = squares.sum(axis, keepdims=True)
     free = elementwise.maximum(elementwise.sub(count, ddof), 0) if mask is not None else max(count - ddof, 0)
-    found = elementwise.div(total, _as(free, total))
+    result = elementwise.div(total, _as(free, total))
     if name == "std":
-        found = sqrt(found)
-    return found if keepdims else found.sum(axis)
+        result = sqrt(result)
+    return result if keepdims else result.sum(axis)
 
 
 def _as(count: Any, a: GPUArray) -> Any:

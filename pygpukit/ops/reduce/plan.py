@@ -1,4 +1,4 @@
-"""How a reduction walks its input: along or across rows of memory, by how many threads, in how many parts.
+"""The plan of a reduction over its input: along or across rows of memory, by how many threads, in how many parts.
 
 Integers only, no memory touched. Everything follows from shapes and strides, so that one input always adds up in one
 order.
@@ -19,14 +19,14 @@ _LOAD_BYTES = 16
 _LOADS_A_THREAD = 16  # what a thread of a row should have to do before a second warp helps
 _PARTS_A_THREAD = 8  # the same where parts are merged: there are few, and the launch is over when the slowest has them
 _WHOLE = 16384  # elements that are reduced in one part
-_LEAST_CHUNK = 8192
-_MOST_CHUNKS = 2048
+_MIN_CHUNK = 8192
+_MAX_CHUNKS = 2048
 _PARTS_TOGETHER = 16  # a result's parts begin at a multiple of 16 bytes, whatever a part's size: some may be empty
-_MOST_TOGETHER = 4  # columns of a thread
+_MAX_TOGETHER = 4  # columns of a thread
 _TOGETHER_SMALL = 2  # of small elements that are not dense
-_MOST_COLUMN_CHUNKS = 2048
+_MAX_COLUMN_CHUNKS = 2048
 _ROWS_A_THREAD = 64  # the same for columns: elements in a part for every thread
-_FEW_BLOCKS = 264  # with fewer a thread has one column, so that there are more
+_MIN_BLOCKS = 264  # with fewer a thread has one column, so that there are more
 _SHORT_ROW = 4  # loads of a thread of a short row
 
 
@@ -139,7 +139,7 @@ def _rows(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, each: int = 
     dense = dense and _multiples(steps, body.per_load)
     chunk, chunks, lanes = body.count, 1, _row_lanes(loads, each)
     if body.count > _WHOLE:
-        chunk = max(_LEAST_CHUNK, -(-body.count // (_MOST_CHUNKS * 4096)) * 4096)
+        chunk = max(_MIN_CHUNK, -(-body.count // (_MAX_CHUNKS * 4096)) * 4096)
         chunks, lanes = _parts(body.count, chunk), THREADS
     blocks = -(-results * chunks // (THREADS // lanes))
     packed = body.pack(kept, steps, out_steps, (0, 0, 0), lanes, 1, 1, chunk, chunks)
@@ -166,7 +166,7 @@ def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int
     outer = 1
     for extent in rest:
         outer *= extent
-    together = min(_MOST_TOGETHER, body.per_load)
+    together = min(_MAX_TOGETHER, body.per_load)
     dense = (
         step == 1 and len(body.shape) < 2 and body.aligned and _multiples((width, *rest_steps, *body.strides), together)
     )
@@ -174,7 +174,7 @@ def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int
     height = min(8, max(1, _power_of_two(body.count // 8 + 1) // 2))
     chunk, chunks = body.count, 1
     if body.count > 2 * _ROWS_A_THREAD * height:
-        chunk = _ROWS_A_THREAD * height * max(1, -(-body.count // (_ROWS_A_THREAD * height * _MOST_COLUMN_CHUNKS)))
+        chunk = _ROWS_A_THREAD * height * max(1, -(-body.count // (_ROWS_A_THREAD * height * _MAX_COLUMN_CHUNKS)))
         chunks = _parts(body.count, chunk)
 
     def tiled(each: int) -> tuple[int, int]:
@@ -182,9 +182,9 @@ def _columns(body: _Body, kept: Shape, steps: Shape, out_steps: Shape, axis: int
         lanes = min(THREADS // height, _power_of_two(-(-width // each)))
         return lanes, -(-outer * chunks // (THREADS // (lanes * height))) * -(-width // (lanes * each))
 
-    each = together if dense or body.per_load <= _MOST_TOGETHER else _TOGETHER_SMALL
+    each = together if dense or body.per_load <= _MAX_TOGETHER else _TOGETHER_SMALL
     lanes, blocks = tiled(each)
-    if blocks < _FEW_BLOCKS:
+    if blocks < _MIN_BLOCKS:
         dense, each = False, 1
         lanes, blocks = tiled(each)
     packed = body.pack(rest, rest_steps, rest_out, (width, step, out_step), lanes, height, each, chunk, chunks)

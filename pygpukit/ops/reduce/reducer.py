@@ -60,45 +60,45 @@ class Reducer:
 
 def _arithmetic(functor: str, inputs: tuple[str, ...], parts: int = 1) -> dict[str, Types]:
     """functor<input, state, output> with the state of the input's precision, integers in 64 bits."""
-    found = {}
+    by_dtype = {}
     for name in inputs:
         state = "int64" if name in _INTEGERS else _STATES.get(name, name)
         output = "int64" if name in _INTEGERS else name
         types = [CTYPES[kind] for kind in (name, state, output)]
         functors = [f"{functor}<{', '.join(each)}>" for each in (types, (types[1], types[1], types[2]))]
-        found[name] = Types(functors[0], functors[1], parts * DataType.from_string(state).itemsize)
-    return found
+        by_dtype[name] = Types(functors[0], functors[1], parts * DataType.from_string(state).itemsize)
+    return by_dtype
 
 
 def _real(functor: str, inputs: tuple[str, ...], parts: int = 1) -> dict[str, Types]:
     """functor<input, state, output> with a real state, also of complex inputs."""
-    found = {}
+    by_dtype = {}
     for name in inputs:
         output = {"complex64": "float32", "complex128": "float64"}.get(name, name)
         state = _STATES.get(output, output)
         types = [CTYPES[kind] for kind in (name, state, output)]
         functors = [f"{functor}<{', '.join(each)}>" for each in (types, (types[1], types[1], types[2]))]
-        found[name] = Types(functors[0], functors[1], parts * DataType.from_string(state).itemsize)
-    return found
+        by_dtype[name] = Types(functors[0], functors[1], parts * DataType.from_string(state).itemsize)
+    return by_dtype
 
 
 def _order(functor: str, state_bytes: int = 0) -> dict[str, Types]:
-    found = {}
+    by_dtype = {}
     for name in _INTEGERS + _FLOATS:
         kind = f"{functor}<{CTYPES[name]}>"
         own = DataType.from_string(_STATES.get(name, name)).itemsize
-        found[name] = Types(kind, kind, state_bytes or own)
-    return found
+        by_dtype[name] = Types(kind, kind, state_bytes or own)
+    return by_dtype
 
 
 def _nonzero(output: str) -> dict[str, Types]:
     merged = f"pk::Nonzero<unsigned char, {output}>"
     widths = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
-    found = {}
+    by_dtype = {}
     for name, ctype in CTYPES.items():
         raw = widths.get(DataType.from_string(name).itemsize, ctype)
-        found[name] = Types(f"pk::Nonzero<{raw}, {output}>", merged, 8)
-    return found
+        by_dtype[name] = Types(f"pk::Nonzero<{raw}, {output}>", merged, 8)
+    return by_dtype
 
 
 SUM = Reducer("sum", _arithmetic("pk::Sum", _INTEGERS + _FLOATS + _COMPLEX))
@@ -117,9 +117,9 @@ _ALL = (SUM, PRODUCT, EXTREME, ARG_EXTREME, COUNT, REACHES, MOMENTS, NORM, LOG_S
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that reduce() can ask for."""
     for op in _ALL:
-        found = list(dict.fromkeys(op.expressions()))
-        for first in range(0, len(found), 12):
-            yield tuple(found[first : first + 12])
+        expressions = list(dict.fromkeys(op.expressions()))
+        for first in range(0, len(expressions), 12):
+            yield tuple(expressions[first : first + 12])
 
 
 def reduce(
@@ -147,16 +147,16 @@ def reduce(
     elements, start = span(a)
     strides = tuple(step // a.itemsize for step in a.strides)
     aligned = raw.address(a) % 16 == 0
-    wanted = reduce_plan.plan(a.shape, strides, axes, out_strides, start, a.itemsize, aligned, op.ordered)
+    walk = reduce_plan.plan(a.shape, strides, axes, out_strides, start, a.itemsize, aligned, op.ordered)
     setting = _SETTING.pack(bits=bits, real=real)
     partials = out
-    if wanted.merge:
-        partials = native.empty((wanted.parts * types.state_bytes,), "uint8")
-    dense = "true" if wanted.dense else "false"
-    _launch(f"pk::{wanted.form}<{types.functor}, {dense}>", wanted, setting, elements, out, partials)
-    if wanted.merge:
+    if walk.merge:
+        partials = native.empty((walk.parts * types.state_bytes,), "uint8")
+    dense = "true" if walk.dense else "false"
+    _launch(f"pk::{walk.form}<{types.functor}, {dense}>", walk, setting, elements, out, partials)
+    if walk.merge:
         merge = f"pk::rows<pk::Merge<{types.merged}>, true>"
-        _launch(merge, wanted.merge, setting, partials, out, out, overlapping=True)
+        _launch(merge, walk.merge, setting, partials, out, out, overlapping=True)
 
 
 def _launch(

@@ -27,10 +27,10 @@ def polyval(p: Any, x: Any) -> GPUArray:
     if p.ndim != 1:
         raise ShapeError(f"polyval: coefficients have shape {p.shape}; they must be 1-D")
     x = asarray(check_operand(x, "polyval: x"))
-    found = zeros_like(x)
+    result = zeros_like(x)
     for k in range(p.size):
-        found = elementwise.add(elementwise.mul(found, x), p[k])
-    return found
+        result = elementwise.add(elementwise.mul(result, x), p[k])
+    return result
 
 
 def vander(x: GPUArray, N: int | None = None, increasing: bool = False) -> GPUArray:
@@ -46,10 +46,10 @@ def vander(x: GPUArray, N: int | None = None, increasing: bool = False) -> GPUAr
     if count < 0:
         raise ValueError(f"vander: N is {N}; it must not be negative")
     x = elementwise.as_type(x, promotion.promote(x.dtype, int64))
-    found = native.empty((x.size, count), x.dtype)
-    if found.size:
-        rows = found if increasing else shape.flip(found, 1)
+    matrix = native.empty((x.size, count), x.dtype)
+    if matrix.size:
+        rows = matrix if increasing else shape.flip(matrix, 1)
         copying.fill(rows[:, :1], 1)
         if count > 1:
             copying.copy_to(scan.cumprod(shape.broadcast_to(x[:, None], (x.size, count - 1)), 1), rows[:, 1:])
-    return found
+    return matrix

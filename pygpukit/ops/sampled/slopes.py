@@ -41,28 +41,28 @@ def gradient(f: GPUArray, *varargs: Any, axis: int | Sequence[int] | None = None
     if f.dtype == bool_:
         raise DTypeError("gradient: bool has no differences; convert to a number first")
     f = f if promotion.is_inexact(f.dtype) else elementwise.as_type(f, float64)
-    found = tuple(_slopes(f, k, step, edge_order) for k, step in zip(own, steps, strict=True))
-    return found[0] if len(found) == 1 else found
+    slopes = tuple(_slopes(f, k, step, edge_order) for k, step in zip(own, steps, strict=True))
+    return slopes[0] if len(slopes) == 1 else slopes
 
 
-def _steps(f: GPUArray, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
+def _steps(f: GPUArray, spacings: Sequence[Any], axes: Sequence[int]) -> list[Any]:
     """A number for each axis, or the distances between its samples, 1-D."""
-    if not given:
+    if not spacings:
         return [1.0] * len(axes)
-    if len(given) == 1 and getattr(given[0], "ndim", 0) == 0 and not isinstance(given[0], (list, tuple)):
-        given = [given[0]] * len(axes)
-    if len(given) != len(axes):
-        raise TypeError(f"gradient: {len(given)} distances for {len(axes)} axes; give one, or one for each")
-    found: list[Any] = []
-    for one, k in zip(given, axes, strict=True):
+    if len(spacings) == 1 and getattr(spacings[0], "ndim", 0) == 0 and not isinstance(spacings[0], (list, tuple)):
+        spacings = [spacings[0]] * len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(f"gradient: {len(spacings)} distances for {len(axes)} axes; give one, or one for each")
+    steps: list[Any] = []
+    for one, k in zip(spacings, axes, strict=True):
         one = asarray(one) if isinstance(one, (list, tuple)) else check_operand(one, "gradient")
         if not is_array(one) or one.ndim == 0:
-            found.append(one)
+            steps.append(one)
             continue
         if one.shape != (f.shape[k],):
             raise ShapeError(f"gradient: positions of shape {one.shape} must be {(f.shape[k],)}, one for each sample")
-        found.append(diff(one if promotion.is_inexact(one.dtype) else elementwise.as_type(one, float64)))
-    return found
+        steps.append(diff(one if promotion.is_inexact(one.dtype) else elementwise.as_type(one, float64)))
+    return steps
 
 
 def _slopes(f: GPUArray, axis: int, step: Any, edge_order: int) -> GPUArray:
@@ -123,13 +123,13 @@ def trapezoid(y: GPUArray, x: GPUArray | None = None, dx: float = 1.0, axis: int
 def ediff1d(ary: GPUArray, to_end: Any = None, to_begin: Any = None) -> GPUArray:
     """Differences of neighbours of the flattened array, with what is given before and behind them, in its type."""
     ary = check_array(ary, "ediff1d")
-    found = [diff(shape.ravel(ary)) if ary.size > 1 else native.empty(0, ary.dtype)]
-    for given, place in ((to_begin, 0), (to_end, 2)):
-        if given is None:
+    parts = [diff(shape.ravel(ary)) if ary.size > 1 else native.empty(0, ary.dtype)]
+    for values, place in ((to_begin, 0), (to_end, 2)):
+        if values is None:
             continue
-        part = asarray(given) if isinstance(given, (list, tuple)) else check_operand(given, "ediff1d")
+        part = asarray(values) if isinstance(values, (list, tuple)) else check_operand(values, "ediff1d")
         if is_array(part) and not promotion.can_store(part.dtype, ary.dtype):
             raise DTypeError(f"ediff1d: {part.dtype} does not fit {ary.dtype} under the rule same_kind; convert first")
         part = shape.ravel(part if is_array(part) else asarray(part, ary.dtype))
-        found.insert(place, elementwise.as_type(part, ary.dtype))
-    return joining.concatenate(found) if len(found) > 1 else found[0]
+        parts.insert(place, elementwise.as_type(part, ary.dtype))
+    return joining.concatenate(parts) if len(parts) > 1 else parts[0]

@@ -97,11 +97,11 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     yield ("pk::clear_slots",)
     for name, ctype in CTYPES.items():
         types = f"{ctype}, {CTYPES[_accumulated(DataType.from_string(name)).name]}"
-        found = []
+        expressions = []
         for op in (_SUM, _PRODUCT):
-            found += [f"pk::scan_rows<{types}, {op.functor}, {warps}>" for warps in _ROW_KERNELS]
-            found += [f"pk::{form}_lines<{types}, {op.functor}>" for form in ("total", "scan")]
-        yield tuple(found)
+            expressions += [f"pk::scan_rows<{types}, {op.functor}, {warps}>" for warps in _ROW_KERNELS]
+            expressions += [f"pk::{form}_lines<{types}, {op.functor}>" for form in ("total", "scan")]
+        yield tuple(expressions)
 
 
 def _cumulative(op: _Op, x: GPUArray, axis: int | None, dtype: DTypeLike | None, include_initial: bool) -> GPUArray:
@@ -115,24 +115,24 @@ def _cumulative(op: _Op, x: GPUArray, axis: int | None, dtype: DTypeLike | None,
     if not include_initial:
         return _scan(op, x, axis, dtype, None)
     axis = layout.normalize_axis(axis, x.ndim, what)
-    wanted = _accumulated(_computing(x.dtype, op)) if dtype is None else as_dtype(dtype)
-    out = native.empty((*x.shape[:axis], x.shape[axis] + 1, *x.shape[axis + 1 :]), wanted)
+    result_dtype = _accumulated(_computing(x.dtype, op)) if dtype is None else as_dtype(dtype)
+    out = native.empty((*x.shape[:axis], x.shape[axis] + 1, *x.shape[axis + 1 :]), result_dtype)
     lead = (slice(None),) * axis
     copying.fill(out[lead + (slice(0, 1),)], op.identity)
-    _scan(op, x, axis, wanted, out[lead + (slice(1, None),)])
+    _scan(op, x, axis, result_dtype, out[lead + (slice(1, None),)])
     return out
 
 
 def _scan(op: _Op, a: GPUArray, axis: int | None, dtype: DTypeLike | None, out: GPUArray | None) -> GPUArray:
     a = check_array(a, op.name)
     check_devices(op.name, a)
-    wanted = _accumulated(_computing(a.dtype, op)) if dtype is None else _computing(as_dtype(dtype), op)
+    result_dtype = _accumulated(_computing(a.dtype, op)) if dtype is None else _computing(as_dtype(dtype), op)
     axis = None if axis is None else layout.normalize_axis(axis, a.ndim, op.name)
     shape = (a.size,) if axis is None else a.shape
-    target = out if out is None else check_out(out, shape, wanted, op.name)
+    target = out if out is None else check_out(out, shape, result_dtype, op.name)
     # Integers of every width come from 64-bit results exactly: sums and products wrap alike.
-    if wanted is bool_ or promotion.is_inexact(wanted) or promotion.is_inexact(a.dtype):
-        a = a if a.dtype == wanted else copying.astype(a, wanted)
+    if result_dtype is bool_ or promotion.is_inexact(result_dtype) or promotion.is_inexact(a.dtype):
+        a = a if a.dtype == result_dtype else copying.astype(a, result_dtype)
     if axis is None:
         a, axis = a.reshape(-1), 0
     computed = _accumulated(a.dtype)
@@ -141,9 +141,9 @@ def _scan(op: _Op, a: GPUArray, axis: int | None, dtype: DTypeLike | None, out: 
     if target.size:
         (_on_host if host.computes() else _on_device)(op, a, axis, target)
     if out is None:
-        return target if computed == wanted else copying.astype(target, wanted)
+        return target if computed == result_dtype else copying.astype(target, result_dtype)
     if target is not out:
-        copying.copy_to(target if computed == wanted else copying.astype(target, wanted), out)
+        copying.copy_to(target if computed == result_dtype else copying.astype(target, result_dtype), out)
     return out
 
 

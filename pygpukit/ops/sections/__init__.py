@@ -28,17 +28,17 @@ def add_to(function: object, name: str) -> None:
 
 
 def has_sections(text: str) -> bool:
-    """Whether a docstring has all of them."""
+    """True where a docstring has all of them."""
     return all(re.search(rf"^ *{head}\n *-+$", text, re.MULTILINE) for head in HEADS)
 
 
 def documented(function: FunctionType, name: str) -> str:
     """The docstring with the sections."""
     text = inspect.cleandoc(function.__doc__ or "")
-    found = inspect.signature(function)
+    signature = inspect.signature(function)
     parts = {
-        "Parameters": "\n".join(_parameter(name, one, found) for one in found.parameters.values()) or "None",
-        "Returns": _type(found.return_annotation),
+        "Parameters": "\n".join(_parameter(name, one, signature) for one in signature.parameters.values()) or "None",
+        "Returns": _type(signature.return_annotation),
         "Raises": _raises(text),
         "Examples": EXAMPLES.get(name, ""),
     }

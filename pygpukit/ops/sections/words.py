@@ -1,4 +1,4 @@
-"""What each parameter of the public functions is, said once; BY_FUNCTION where a function means another thing."""
+"""Each parameter of the public functions, described once; BY_FUNCTION where a function means another thing."""
 
 from __future__ import annotations
 

@@ -39,17 +39,17 @@ def reshape(array: GPUArray, shape: Axes, order: str = "C", *, copy: bool | None
     if order != "C" and columns(order, array):
         extents = layout.integers(shape, "reshape: shape")[::-1]
         return transpose(reshape(transpose(array), extents, copy=copy))
-    wanted = layout.resolve_shape(layout.integers(shape, "reshape: shape"), array.size, "reshape")
-    strides = None if copy else layout.reshape_strides(array.shape, array.strides, wanted, array.itemsize)
+    target = layout.resolve_shape(layout.integers(shape, "reshape: shape"), array.size, "reshape")
+    strides = None if copy else layout.reshape_strides(array.shape, array.strides, target, array.itemsize)
     if strides is not None:
-        return native.view(array, wanted, strides, array.offset)
+        return native.view(array, target, strides, array.offset)
     if copy is False:
         raise ShapeError(
-            f"reshape: shape {array.shape} with strides {array.strides} cannot be viewed as {wanted} without a copy; "
+            f"reshape: shape {array.shape} with strides {array.strides} cannot be viewed as {target} without a copy; "
             "leave out copy=False"
         )
     dense = copying.clone(array)
-    return native.view(dense, wanted, layout.contiguous_strides(wanted, array.itemsize), dense.offset)
+    return native.view(dense, target, layout.contiguous_strides(target, array.itemsize), dense.offset)
 
 
 def ravel(array: GPUArray, order: str = "C") -> GPUArray:
@@ -140,12 +140,12 @@ def expand_dims(array: GPUArray, axis: Axes) -> GPUArray:
 
 def atleast_1d(*arrays: GPUArray) -> Any:
     """The array with at least one axis; several arrays give a tuple."""
-    return _at_least(1, "atleast_1d", arrays)
+    return _raised_to(1, "atleast_1d", arrays)
 
 
 def atleast_2d(*arrays: GPUArray) -> Any:
     """The array with at least two axes, new ones in front; several arrays give a tuple."""
-    return _at_least(2, "atleast_2d", arrays)
+    return _raised_to(2, "atleast_2d", arrays)
 
 
 def flip(array: GPUArray, axis: Axes | None = None) -> GPUArray:
@@ -185,18 +185,18 @@ def rot90(array: GPUArray, k: int = 1, axes: Sequence[int] = (0, 1)) -> GPUArray
         return _permuted(array, tuple(range(array.ndim)))
     if k == 2:
         return flip(array, plane)
-    turned = flip(array, second) if k == 1 else array
-    turned = swapaxes(turned, first, second)
-    return turned if k == 1 else flip(turned, second)
+    rotated = flip(array, second) if k == 1 else array
+    rotated = swapaxes(rotated, first, second)
+    return rotated if k == 1 else flip(rotated, second)
 
 
 def broadcast_to(array: GPUArray, shape: Axes) -> GPUArray:
     """The array repeated to a shape without a copy: a view that cannot be written."""
     array = check_array(array, "broadcast_to")
-    wanted = layout.integers(shape, "broadcast_to: shape")
-    if array.ndim > len(wanted) or layout.broadcast_shapes(array.shape, wanted, "broadcast_to") != wanted:
-        raise ShapeError(f"broadcast_to: shape {array.shape} does not broadcast to {wanted}")
-    return native.view(array, wanted, layout.broadcast_strides(array.shape, array.strides, wanted), array.offset)
+    target = layout.integers(shape, "broadcast_to: shape")
+    if array.ndim > len(target) or layout.broadcast_shapes(array.shape, target, "broadcast_to") != target:
+        raise ShapeError(f"broadcast_to: shape {array.shape} does not broadcast to {target}")
+    return native.view(array, target, layout.broadcast_strides(array.shape, array.strides, target), array.offset)
 
 
 def broadcast_arrays(*arrays: GPUArray) -> tuple[GPUArray, ...]:
@@ -226,19 +226,19 @@ def diagonal(array: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -
 
 def _axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
     """Axes counted from 0. Raises ShapeError for one out of range or given twice."""
-    found = tuple(normalize_axis(axis, ndim, what) for axis in layout.integers(axes, f"{what}: axis"))
-    if len(set(found)) != len(found):
-        raise ShapeError(f"{what}: axes {found} are not all different")
-    return found
+    normalized = tuple(normalize_axis(axis, ndim, what) for axis in layout.integers(axes, f"{what}: axis"))
+    if len(set(normalized)) != len(normalized):
+        raise ShapeError(f"{what}: axes {normalized} are not all different")
+    return normalized
 
 
 def _permuted(array: GPUArray, order: tuple[int, ...]) -> GPUArray:
     return native.view(array, [array.shape[k] for k in order], [array.strides[k] for k in order], array.offset)
 
 
-def _at_least(ndim: int, what: str, arrays: tuple[GPUArray, ...]) -> Any:
-    found = tuple(
+def _raised_to(ndim: int, what: str, arrays: tuple[GPUArray, ...]) -> Any:
+    results = tuple(
         array if check_array(array, what).ndim >= ndim else expand_dims(array, tuple(range(ndim - array.ndim)))
         for array in arrays
     )
-    return found[0] if len(found) == 1 else found
+    return results[0] if len(results) == 1 else results

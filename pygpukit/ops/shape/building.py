@@ -72,13 +72,13 @@ def linspace(
         values, step = np.linspace(start, stop, num, endpoint, retstep=True, axis=axis)
     except MemoryError as error:
         raise OutOfMemoryError(f"linspace: {num} values do not fit the host, where they are made: {error}") from None
-    wanted = as_dtype(dtype) if dtype is not None else None
-    if wanted is not None and np.iscomplexobj(values) and wanted not in COMPLEX:
-        raise DTypeError(f"linspace: complex bounds do not fit {wanted}")
-    if wanted is not None and wanted.name.lstrip("u").startswith("int"):
+    result_dtype = as_dtype(dtype) if dtype is not None else None
+    if result_dtype is not None and np.iscomplexobj(values) and result_dtype not in COMPLEX:
+        raise DTypeError(f"linspace: complex bounds do not fit {result_dtype}")
+    if result_dtype is not None and result_dtype.name.lstrip("u").startswith("int"):
         values = np.floor(values)
     array = factory.from_numpy(values)
-    array = array if wanted is None or wanted in (float64, array.dtype) else array.astype(wanted)
+    array = array if result_dtype is None or result_dtype in (float64, array.dtype) else array.astype(result_dtype)
     return (array, step) if retstep else array
 
 
@@ -99,5 +99,5 @@ def meshgrid(*arrays: GPUArray, indexing: str = "xy", sparse: bool = False, copy
         if check_array(array, "meshgrid").ndim > 1:
             raise ShapeError(f"meshgrid: coordinates are 1-D, one array has shape {array.shape}")
         lines.append(shape.reshape(array, tuple(array.size if k == axis else 1 for k in range(ndim))))
-    found = tuple(lines) if sparse else shape.broadcast_arrays(*lines)
-    return tuple(copying.clone(array) for array in found) if copy else found
+    grids = tuple(lines) if sparse else shape.broadcast_arrays(*lines)
+    return tuple(copying.clone(array) for array in grids) if copy else grids

@@ -171,11 +171,11 @@ def _converted(parts: list[GPUArray], dtype: Any, casting: str, out: Any, what: 
         return parts
     if out is not None:
         raise TypeError(f"{what}: out has a type of its own; give it or dtype, not both")
-    wanted = as_dtype(dtype)
+    target = as_dtype(dtype)
     for part in parts:
-        if not promotion.can_cast(part.dtype, wanted, casting):
-            raise DTypeError(f"{what}: {part.dtype} does not convert to {wanted} with casting={casting!r}")
-    return [part if part.dtype == wanted else copying.astype(part, wanted) for part in parts]
+        if not promotion.can_cast(part.dtype, target, casting):
+            raise DTypeError(f"{what}: {part.dtype} does not convert to {target} with casting={casting!r}")
+    return [part if part.dtype == target else copying.astype(part, target) for part in parts]
 
 
 def _is_sequence(cuts: Any) -> bool:

@@ -23,7 +23,7 @@ _PARTS = 8  # join.cu: kParts
 _PACKS = 4  # join.cu: kPacks
 _BLOCK = 256
 _PACK_BYTES = 16
-_FEW_PACKS = 1 << 20  # up to so many a thread has one, so that all multiprocessors have work
+_MAX_SINGLE_PACKS = 1 << 20  # up to so many a thread has one, so that all multiprocessors have work
 
 
 def write(parts: Sequence[GPUArray], axis: int, target: GPUArray) -> bool:
@@ -44,7 +44,7 @@ def write(parts: Sequence[GPUArray], axis: int, target: GPUArray) -> bool:
     wide = raw.widest(*places, *lengths, *steps)
     begin = [0, *(end // wide for end in accumulate(lengths))]
     packs = -(-target.nbytes // _PACK_BYTES) + 1  # one more where the first is not whole
-    each = 1 if packs <= _FEW_PACKS else _PACKS
+    each = 1 if packs <= _MAX_SINGLE_PACKS else _PACKS
     packed = _JOIN.pack(
         size=target.nbytes // wide,
         width=begin[-1],

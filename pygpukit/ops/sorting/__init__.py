@@ -82,8 +82,8 @@ def topk(x: GPUArray, k: int, axis: int = -1, largest: bool = True, sorted: bool
     if not 0 <= k <= x.shape[axis]:
         raise ShapeError(f"topk: k = {k} is not between 0 and {x.shape[axis]}, the length of axis {axis} of {x.shape}")
     if not host.computes() and x.size and selecting.suits(x.shape[axis], k):
-        found = selecting.select(_as_rows(x, axis), k, largest, ctype(x.dtype))
-        return _along(found[0], axis), _along(found[1], axis)
+        selected = selecting.select(_as_rows(x, axis), k, largest, ctype(x.dtype))
+        return _along(selected[0], axis), _along(selected[1], axis)
     first = (slice(None),) * axis + (slice(0, k),)
     values, indices = _sorted(x, axis, largest, "topk", indexed=True)
     return copying.contiguous(values[first]), copying.contiguous(indices[first])

@@ -66,37 +66,37 @@ def unique(
     axis: the different slices along it, in the order of their elements, instead; each column of them is sorted once.
     equal_nan: NaNs count as one value. Raises DTypeError (storage types), AxisError and DeviceMismatchError.
     """
-    found: _Unique | _UniqueSlices
+    sorted_values: _Unique | _UniqueSlices
     if axis is None:
-        found = _Unique(a, "unique", return_index or return_inverse, equal_nan)
+        sorted_values = _Unique(a, "unique", return_index or return_inverse, equal_nan)
     else:
-        found = _UniqueSlices(a, axis, equal_nan)
-    results = [found.values()]
+        sorted_values = _UniqueSlices(a, axis, equal_nan)
+    results = [sorted_values.values()]
     if return_index:
-        results.append(found.indices())
+        results.append(sorted_values.indices())
     if return_inverse:
-        results.append(found.inverse())
+        results.append(sorted_values.inverse())
     if return_counts:
-        results.append(found.counts())
+        results.append(sorted_values.counts())
     return results[0] if len(results) == 1 else tuple(results)
 
 
 def unique_all(x: GPUArray, /) -> UniqueAll:
     """unique() with everything, of the array API: every NaN is a value of its own. Errors as unique()."""
-    found = _Unique(x, "unique_all", True, False)
-    return UniqueAll(found.values(), found.indices(), found.inverse(), found.counts())
+    distinct = _Unique(x, "unique_all", True, False)
+    return UniqueAll(distinct.values(), distinct.indices(), distinct.inverse(), distinct.counts())
 
 
 def unique_counts(x: GPUArray, /) -> UniqueCounts:
     """Values and counts, of the array API. As unique_all()."""
-    found = _Unique(x, "unique_counts", False, False)
-    return UniqueCounts(found.values(), found.counts())
+    distinct = _Unique(x, "unique_counts", False, False)
+    return UniqueCounts(distinct.values(), distinct.counts())
 
 
 def unique_inverse(x: GPUArray, /) -> UniqueInverse:
     """Values and inverse indices, of the array API. As unique_all()."""
-    found = _Unique(x, "unique_inverse", True, False)
-    return UniqueInverse(found.values(), found.inverse())
+    distinct = _Unique(x, "unique_inverse", True, False)
+    return UniqueInverse(distinct.values(), distinct.inverse())
 
 
 def unique_values(x: GPUArray, /) -> GPUArray:

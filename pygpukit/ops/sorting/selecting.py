@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "select.cu")
 _CALL = SOURCE.structure("SelectCall")
-_MOST = 64  # select.cu: kMost
+_MAX_K = 64  # select.cu: kMost
 _SHORT = 1024  # rows up to here are sorted, several to a block
 _PIECE = 16384  # elements that a block takes at most
 _THREADS = 256
@@ -27,7 +27,7 @@ _THREADS = 256
 
 def suits(length: int, k: int) -> bool:
     """True where selecting k of a row of `length` elements is less work than sorting it."""
-    return 0 < k <= _MOST and length > _SHORT
+    return 0 < k <= _MAX_K and length > _SHORT
 
 
 def select(rows: GPUArray, k: int, descending: bool, ctype: str) -> tuple[GPUArray, GPUArray]:

@@ -42,11 +42,11 @@ def average(
     """
     a = check_array(a, "average")
     if weights is None:
-        found = reduce.mean(a, axis, keepdims=keepdims)
-        total = native.empty(found.shape, found.dtype)
+        result = reduce.mean(a, axis, keepdims=keepdims)
+        total = native.empty(result.shape, result.dtype)
         if returned and total.size:
-            copying.fill(total, a.size / found.size)
-        return (found, total) if returned else found
+            copying.fill(total, a.size / result.size)
+        return (result, total) if returned else result
     weights = _weights(check_array(weights, "average: weights"), a, axis)
     check_devices("average", a, weights)
     dtype = promotion.promote(a.dtype, weights.dtype)
@@ -55,8 +55,8 @@ def average(
     total = reduce.sum(shape.broadcast_to(weights, a.shape), axis, keepdims=keepdims)
     if not reduce.all(total).item():
         raise ZeroDivisionError("average: weights sum to zero; give weights with another sum")
-    found = elementwise.div(reduce.sum(elementwise.mul(a, weights), axis, keepdims=keepdims), total)
-    return (found, total) if returned else found
+    result = elementwise.div(reduce.sum(elementwise.mul(a, weights), axis, keepdims=keepdims), total)
+    return (result, total) if returned else result
 
 
 def _weights(weights: GPUArray, a: GPUArray, axis: Axis) -> GPUArray:
@@ -65,8 +65,8 @@ def _weights(weights: GPUArray, a: GPUArray, axis: Axis) -> GPUArray:
         return weights
     if axis is None:
         raise TypeError(f"average: weights of shape {weights.shape} for an array of shape {a.shape} need an axis")
-    given = layout.integers(axis, "average: axis")
-    axes = [layout.normalize_axis(each, a.ndim, "average") for each in given]
+    positions = layout.integers(axis, "average: axis")
+    axes = [layout.normalize_axis(each, a.ndim, "average") for each in positions]
     if weights.shape != tuple(a.shape[k] for k in axes):
         raise ShapeError(
             f"average: weights of shape {weights.shape} must be of shape {a.shape}, or of its extents along axis {axis}"
@@ -100,13 +100,13 @@ def cov(
         raise ShapeError(f"cov: shapes {[part.shape for part in parts]} must be 1-D or 2-D")
     if ddof is not None and ddof != int(ddof):
         raise ValueError(f"cov: ddof is {ddof!r}; it must be an integer")
-    wanted = float64 if dtype is None else as_dtype(dtype)
-    if not promotion.is_inexact(wanted):
-        raise DTypeError(f"cov: dtype={wanted.name!r} cannot hold means; use a float or complex type")
+    result_dtype = float64 if dtype is None else as_dtype(dtype)
+    if not promotion.is_inexact(result_dtype):
+        raise DTypeError(f"cov: dtype={result_dtype.name!r} cannot hold means; use a float or complex type")
     if dtype is None:
         for part in parts:
-            wanted = promotion.promote(wanted, part.dtype)
-    rows = [_variables(part, rowvar, wanted) for part in parts]
+            result_dtype = promotion.promote(result_dtype, part.dtype)
+    rows = [_variables(part, rowvar, result_dtype) for part in parts]
     if not rows[0].shape[0]:
         return native.empty((0, 0), float64)
     x = rows[0] if len(rows) == 1 else joining.concatenate(rows)
@@ -129,10 +129,10 @@ def cov(
         free = elementwise.maximum(free, 0.0)
     x = elementwise.sub(x, mean)
     right = x if weights is None else elementwise.mul(x, elementwise.as_type(weights, x.dtype))
-    found = matmul(x, elementwise.conj(right).T)
+    products = matmul(x, elementwise.conj(right).T)
     scale = elementwise.div(1.0, free) if not isinstance(free, int) else 1 / free if free else float("inf")
-    scale = scale if isinstance(scale, float) else elementwise.as_type(scale, found.dtype)
-    return shape.squeeze(elementwise.mul(found, scale))
+    scale = scale if isinstance(scale, float) else elementwise.as_type(scale, products.dtype)
+    return shape.squeeze(elementwise.mul(products, scale))
 
 
 def _variables(part: GPUArray, rowvar: bool, dtype: Any) -> GPUArray:
@@ -141,32 +141,32 @@ def _variables(part: GPUArray, rowvar: bool, dtype: Any) -> GPUArray:
 
 
 def _sample_weights(x: GPUArray, fweights: Any, aweights: Any) -> GPUArray | None:
-    found: GPUArray | None = None
-    for name, given in (("fweights", fweights), ("aweights", aweights)):
-        if given is None:
+    product: GPUArray | None = None
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
             continue
-        given = check_array(given, f"cov: {name}")
-        if given.shape != x.shape[1:]:
-            raise ShapeError(f"cov: {name} has shape {given.shape}; it must be {x.shape[1:]}, one for each sample")
-        own = elementwise.as_type(given, float64)
-        if given.size and reduce.any(logic.less(own, 0)).item():
+        weights = check_array(weights, f"cov: {name}")
+        if weights.shape != x.shape[1:]:
+            raise ShapeError(f"cov: {name} has shape {weights.shape}; it must be {x.shape[1:]}, one for each sample")
+        own = elementwise.as_type(weights, float64)
+        if weights.size and reduce.any(logic.less(own, 0)).item():
             raise ValueError(f"cov: {name} has negative numbers; use weights of 0 or more")
-        counts = name == "fweights" and promotion.is_inexact(given.dtype) and given.size
+        counts = name == "fweights" and promotion.is_inexact(weights.dtype) and weights.size
         if counts and reduce.any(logic.not_equal(own, math.round(own))).item():
             raise TypeError("cov: fweights counts samples; give integers")
-        found = own if found is None else elementwise.mul(found, own)
-    return found
+        product = own if product is None else elementwise.mul(product, own)
+    return product
 
 
 def corrcoef(
     x: GPUArray, y: GPUArray | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
 ) -> GPUArray:
     """Pearson's correlations of variables, from -1 to 1: their covariances over their deviations. As cov()."""
-    found = cov(x, y, rowvar, dtype=dtype)
-    if not found.ndim:
-        return elementwise.div(found, found)
-    deviation = math.sqrt(shape.diagonal(found).real)
-    found = elementwise.div(elementwise.div(found, deviation[:, None]), deviation[None, :])
-    for part in (found.real, found.imag) if found.dtype in promotion.COMPLEX else (found,):
+    covariance = cov(x, y, rowvar, dtype=dtype)
+    if not covariance.ndim:
+        return elementwise.div(covariance, covariance)
+    deviation = math.sqrt(shape.diagonal(covariance).real)
+    covariance = elementwise.div(elementwise.div(covariance, deviation[:, None]), deviation[None, :])
+    for part in (covariance.real, covariance.imag) if covariance.dtype in promotion.COMPLEX else (covariance,):
         elementwise.clip(part, -1.0, 1.0, out=part)
-    return found
+    return covariance

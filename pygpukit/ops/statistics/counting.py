@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "count.cu")
 _CALL = SOURCE.structure("CountCall")
 _BLOCK = 256  # count.cu: kThreads
-_MOST_BLOCKS = 2048  # that count side by side; each takes several elements of a thread
+_MAX_BLOCKS = 2048  # that count side by side; each takes several elements of a thread
 _COMPARED = (float32, float64, int64, uint64)
 
 
 def count_between(x: GPUArray, edges: GPUArray) -> GPUArray:
-    """How many elements lie between neighbours of ascending edges, int64; the last bin has both its ends."""
+    """The number of elements between neighbours of ascending edges, int64; the last bin has both its ends."""
     x, edges = _comparable(x, edges)
     bins = edges.size - 1
     counts = _zeros(bins, int64)
@@ -45,7 +45,7 @@ def count_between(x: GPUArray, edges: GPUArray) -> GPUArray:
 
         native.host_launch("histogram", compute, [x, edges, counts])
     else:
-        blocks = min(-(-x.size // _BLOCK), _MOST_BLOCKS)
+        blocks = min(-(-x.size // _BLOCK), _MAX_BLOCKS)
         _launch(f"pk::count_between<{CTYPES[x.dtype.name]}>", blocks, x, edges, counts, size=x.size, bins=bins)
     return counts
 
@@ -69,7 +69,7 @@ def places_between(x: GPUArray, edges: GPUArray) -> GPUArray:
 
 
 def count_places(places: GPUArray, bins: int) -> GPUArray:
-    """How often each number from 0 up to `bins` is among int64 places; others are left out."""
+    """The count of each number from 0 up to `bins` among int64 places; others are left out."""
     counts = _zeros(bins, int64)
     if not places.size or not bins:
         return counts
@@ -83,7 +83,7 @@ def count_places(places: GPUArray, bins: int) -> GPUArray:
 
         native.host_launch("bincount", compute, [places, counts])
     else:
-        blocks = min(-(-places.size // _BLOCK), _MOST_BLOCKS)
+        blocks = min(-(-places.size // _BLOCK), _MAX_BLOCKS)
         _launch("pk::count_places", blocks, places, counts, size=places.size, bins=bins)
     return counts
 
@@ -106,7 +106,7 @@ def sum_places(places: GPUArray, weights: GPUArray, bins: int) -> GPUArray:
     else:
         order = sorting.argsort(places)
         ordered, own = indexing.take(places, order), indexing.take(weights, order)
-        _launch("pk::sum_runs", min(bins, _MOST_BLOCKS), ordered, own, sums, size=places.size, bins=bins)
+        _launch("pk::sum_runs", min(bins, _MAX_BLOCKS), ordered, own, sums, size=places.size, bins=bins)
     return sums
 
 
@@ -130,15 +130,15 @@ def _places(x: np.ndarray[Any, Any], edges: np.ndarray[Any, Any]) -> np.ndarray[
     import numpy as np
 
     bins = len(edges) - 1
-    found = np.minimum(np.searchsorted(edges, x, "right") - 1, bins - 1)
-    return np.where((x >= edges[0]) & (x <= edges[-1]), found, bins)
+    places = np.minimum(np.searchsorted(edges, x, "right") - 1, bins - 1)
+    return np.where((x >= edges[0]) & (x <= edges[-1]), places, bins)
 
 
 def _zeros(count: int, dtype: DataType) -> GPUArray:
-    found = native.empty(count, dtype)
+    counts = native.empty(count, dtype)
     if count:
-        native.fill(found, bytes(8))
-    return found
+        native.fill(counts, bytes(8))
+    return counts
 
 
 def _launch(kernel: str, blocks: int, *arrays: GPUArray, size: int, bins: int) -> None:

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
     Ends = tuple[float, float]
 
-_MOST_STONE = 100  # numbers of bins that Stone's rule tries, at least
+_MIN_STONE = 100  # numbers of bins that Stone's rule tries, at least
 
 
 def edges_of(a: GPUArray, bins: Any, ends: Any, weighted: bool, what: str) -> GPUArray:
     """The edges of bins for the 1-D array a, ascending, on the device. Raises ValueError, TypeError, ShapeError."""
     if not isinstance(bins, str) and not _is_number(bins):
-        return given_edges(bins, what)
+        return edges_of_bins(bins, what)
     first, last = outer(a, ends, what)
     if isinstance(bins, str):
         if weighted:
@@ -50,7 +50,7 @@ def edges_of(a: GPUArray, bins: Any, ends: Any, weighted: bool, what: str) -> GP
     return _spaced(a, first, last, count, what)
 
 
-def given_edges(bins: Any, what: str) -> GPUArray:
+def edges_of_bins(bins: Any, what: str) -> GPUArray:
     """Edges of a list, or of an array on the device, of which one truth value is read."""
     import numpy as np
 
@@ -157,14 +157,14 @@ def _stone(a: GPUArray, n: int, reach: float, ends: Ends) -> float:
     """The number of bins of the least estimated risk (Stone, An asymptotically optimal histogram selection rule)."""
     if n <= 1 or not reach:
         return 0.0
-    most = max(_MOST_STONE, math.isqrt(n))
+    max_bins = max(_MIN_STONE, math.isqrt(n))
 
     def risk(bins: int) -> float:
         edges = _spaced(a, *ends, bins, "histogram")
         shares = count_between(a, edges).to_numpy() / n
         return float((2 - (n + 1) * shares.dot(shares)) / (reach / bins))
 
-    best = min(range(1, most + 1), key=risk)
-    if best == most:
+    best = min(range(1, max_bins + 1), key=risk)
+    if best == max_bins:
         warnings.warn("histogram: the best number of bins may lie beyond those tried", RuntimeWarning, stacklevel=3)
     return reach / best

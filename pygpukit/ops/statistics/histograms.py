@@ -125,7 +125,7 @@ def histogram2d(
 
 
 def bincount(x: GPUArray, weights: GPUArray | None = None, minlength: int = 0) -> GPUArray:
-    """How often each number from 0 to the largest is in the 1-D array x, int64; or float64 sums of weights.
+    """The count of each number from 0 to the largest in the 1-D array x, int64; or float64 sums of weights.
 
     minlength: numbers that the result has at least. Waits for the smallest and the largest. Raises ValueError (negative
     numbers, another number of weights), ShapeError, TypeError (floats).
@@ -168,15 +168,15 @@ def digitize(x: GPUArray, bins: Any, right: bool = False) -> GPUArray:
     side = "left" if right else "right"
     if not falls:
         return sorting.searchsorted(edges, x, side)
-    found = sorting.searchsorted(shape.flip(edges), x, side)
-    return elementwise.sub(edges.size, found)
+    index = sorting.searchsorted(shape.flip(edges), x, side)
+    return elementwise.sub(edges.size, index)
 
 
 # ---- common parts ----
 
 
 def _falls(edges: Any) -> bool:
-    """Whether edges fall; raises ValueError where they do neither fall nor rise."""
+    """True where edges fall; raises ValueError where they do neither fall nor rise."""
     values = edges.to_numpy() if is_array(edges) else edges
     before, behind = values[:-1], values[1:]
     changes = (before != behind).nonzero()[0]
@@ -207,10 +207,10 @@ def _weighted(places: GPUArray, weights: GPUArray, bins: int) -> GPUArray:
     """Sums of weights by place, in the weights' type."""
     if weights.dtype not in promotion.COMPLEX:
         return elementwise.as_type(sum_places(places, elementwise.as_type(weights, float64), bins), weights.dtype)
-    found = native.empty(bins, weights.dtype)
-    for part, target in ((weights.real, found.real), (weights.imag, found.imag)):
+    sums = native.empty(bins, weights.dtype)
+    for part, target in ((weights.real, sums.real), (weights.imag, sums.imag)):
         copying.copy_to(sum_places(places, elementwise.as_type(part, float64), bins), target)
-    return found
+    return sums
 
 
 def _columns(sample: Any) -> list[GPUArray]:

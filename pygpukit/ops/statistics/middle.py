@@ -47,8 +47,8 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     for name in CTYPES:
         dtype = DataType.from_string(name)
         if dtype not in promotion.COMPLEX and dtype != bool_:  # which is ordered as uint8
-            most = _HELD_BYTES // dtype.itemsize
-            lengths = (_SHORT, _WARP_ROW, most // 2, most, _LONGEST)
+            max_length = _HELD_BYTES // dtype.itemsize
+            lengths = (_SHORT, _WARP_ROW, max_length // 2, max_length, _LONGEST)
             yield tuple(dict.fromkeys(_form(dtype, length)[0] for length in lengths))
 
 

@@ -83,9 +83,9 @@ def nanmean(
     a = _checked(a, "nanmean")
     if not promotion.is_inexact(a.dtype):
         return reduce.mean(a, axis, dtype, out, keepdims)
-    wanted = _float("nanmean", a, dtype)
-    found = elementwise.as_type(_mean(a, axis, wanted, keepdims)[0], wanted)
-    return elementwise.deliver(found, _target(out, found, "nanmean"))
+    result_dtype = _float("nanmean", a, dtype)
+    means = elementwise.as_type(_mean(a, axis, result_dtype, keepdims)[0], result_dtype)
+    return elementwise.deliver(means, _target(out, means, "nanmean"))
 
 
 def nanvar(
@@ -128,14 +128,14 @@ def _replaced(a: Any, number: float, what: str) -> GPUArray:
 
 
 def _float(what: str, a: GPUArray, dtype: DTypeLike | None) -> Any:
-    wanted = a.dtype if dtype is None else as_dtype(dtype)
-    if not promotion.is_inexact(wanted):
-        raise DTypeError(f"{what}: dtype={wanted.name!r} cannot hold the result; use a float or complex type")
-    return wanted
+    result_dtype = a.dtype if dtype is None else as_dtype(dtype)
+    if not promotion.is_inexact(result_dtype):
+        raise DTypeError(f"{what}: dtype={result_dtype.name!r} cannot hold the result; use a float or complex type")
+    return result_dtype
 
 
-def _target(out: GPUArray | None, found: GPUArray, what: str) -> GPUArray | None:
-    return None if out is None else check_out(out, found.shape, found.dtype, what)
+def _target(out: GPUArray | None, result: GPUArray, what: str) -> GPUArray | None:
+    return None if out is None else check_out(out, result.shape, result.dtype, what)
 
 
 def _mean(a: GPUArray, axis: Axis, dtype: Any, keepdims: bool) -> tuple[GPUArray, GPUArray]:
@@ -152,19 +152,19 @@ def _moment(
     a = _checked(a, what)
     if not promotion.is_inexact(a.dtype):
         return (reduce.var if what == "nanvar" else reduce.std)(a, axis, dtype, out, ddof, keepdims)
-    wanted = _float(what, a, dtype)
-    if a.dtype in promotion.COMPLEX or wanted in promotion.COMPLEX:
+    result_dtype = _float(what, a, dtype)
+    if a.dtype in promotion.COMPLEX or result_dtype in promotion.COMPLEX:
         raise DTypeError(f"{what}: not defined for complex numbers; apply it to their parts or magnitudes")
-    mean, count = _mean(a, axis, wanted, True)
+    mean, count = _mean(a, axis, result_dtype, True)
     distance = elementwise.sub(elementwise.as_type(a, mean.dtype), mean)
     squares = elementwise.square(_replaced(distance, 0, what))
     # Infinite elements have no distance from their mean: NaN is right there, and zero in the place of NaN is not.
     squares = elementwise.where(logic.logical_and(logic.isnan(distance), logic.equal(a, a)), float("nan"), squares)
     total = reduce.sum(squares, axis, keepdims=keepdims)
     free = elementwise.sub(elementwise.as_type(count.reshape(total.shape), total.dtype), float(ddof))
-    found = elementwise.where(logic.greater(free, 0), elementwise.div(total, free), float("nan"))
-    found = elementwise.as_type(math.sqrt(found) if what == "nanstd" else found, wanted)
-    return elementwise.deliver(found, _target(out, found, what))
+    moment = elementwise.where(logic.greater(free, 0), elementwise.div(total, free), float("nan"))
+    moment = elementwise.as_type(math.sqrt(moment) if what == "nanstd" else moment, result_dtype)
+    return elementwise.deliver(moment, _target(out, moment, what))
 
 
 def _extreme(
@@ -179,10 +179,10 @@ def _extreme(
     a = _checked(a, what)
     if a.dtype not in promotion.FLOATS or not a.size:
         return function(a, axis, out, keepdims)
-    found = function(_replaced(a, worst, what), axis, keepdims=keepdims)
-    target = _target(out, found, what)
+    extreme = function(_replaced(a, worst, what), axis, keepdims=keepdims)
+    target = _target(out, extreme, what)
     is_any = reduce.any(logic.equal(a, a), axis, keepdims=keepdims)
-    return elementwise.deliver(elementwise.where(is_any, found, float("nan")), target)
+    return elementwise.deliver(elementwise.where(is_any, extreme, float("nan")), target)
 
 
 def _place(
@@ -197,7 +197,7 @@ def _place(
     a = _checked(a, what)
     if a.dtype not in promotion.FLOATS or not a.size:
         return function(a, axis, out, keepdims)
-    found = function(_replaced(a, worst, what), axis, out, keepdims)
+    index = function(_replaced(a, worst, what), axis, out, keepdims)
     if not reduce.all(reduce.any(logic.equal(a, a), axis)).item():
         raise ValueError(f"{what}: a row along axis {axis} of shape {a.shape} is NaN only; replace NaN first")
-    return found
+    return index

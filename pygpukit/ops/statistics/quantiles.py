@@ -37,7 +37,7 @@ _COUNTED = {"float16": 2**11, "float32": 2**24}  # up to here the type holds eve
 
 
 class _Functions:
-    """What methods.place() asks for, of arrays on the device."""
+    """The functions that methods.place() asks for, of arrays on the device."""
 
     clip, where, floor, ceil, round = elementwise.clip, elementwise.where, math.floor, math.ceil, math.round
     logical_and = logic.logical_and
@@ -123,14 +123,14 @@ def median(
     rows, target = _begun("median", a, axis, out, keepdims)
     length = rows.array.shape[-1]
     if not length:
-        found = _undefined(rows.shape, promotion.true_divide(rows.array.dtype))
+        result = _undefined(rows.shape, promotion.true_divide(rows.array.dtype))
     elif middle.suits(rows.array):
-        found = middle.find(rows.array)
+        result = middle.find(rows.array)
     else:
         ordered = sorting.sort(rows.array)
         low, high = ordered[..., (length - 1) // 2], ordered[..., length // 2]
-        found = _checked_for_nan(_middle(low, high, None if length % 2 == 0 else True), ordered)
-    return _delivered(found, rows.kept if keepdims else rows.shape, target)
+        result = _checked_for_nan(_middle(low, high, None if length % 2 == 0 else True), ordered)
+    return _delivered(result, rows.kept if keepdims else rows.shape, target)
 
 
 @prepared
@@ -152,8 +152,8 @@ def nanmedian(
         for place in ((count - 1) // 2, elementwise.minimum(count // 2, ordered.shape[-1] - 1))
     )
     first, second = (indexing.take_along_axis(ordered, place, -1) for place in (low, high))
-    found = _middle(first, second, logic.equal(low, high))[..., 0]
-    return _delivered(found, rows.kept if keepdims else rows.shape, target)
+    result = _middle(first, second, logic.equal(low, high))[..., 0]
+    return _delivered(result, rows.kept if keepdims else rows.shape, target)
 
 
 # ---- common parts ----
@@ -198,8 +198,8 @@ def _quantiles(
         finder: Any = _Weighted(rows, a, weights, axis, what, skip)
     else:
         finder = _Skipping(rows, method) if skip and promotion.is_inexact(a.dtype) else _Sorted(rows, method)
-    found = [finder.find(share, dtype) for share in shares.reshape(-1)]
-    together = found[0] if shares.ndim == 0 else _stacked(found, dtype, rows.shape)
+    results = [finder.find(share, dtype) for share in shares.reshape(-1)]
+    together = results[0] if shares.ndim == 0 else _stacked(results, dtype, rows.shape)
     return _delivered(together, extents, target)
 
 
@@ -208,14 +208,14 @@ def _shares(q: Any, whole: int, dtype: DataType, what: str) -> tuple[HostArray, 
     import numpy as np
 
     is_weak = type(q) in (int, float)
-    given = q.to_numpy() if is_array(q) else np.asarray(q)
-    if not given.size:
-        given = given.astype(np.float64)
-    if given.dtype.kind not in "biuf" or given.ndim > 2:
+    host_shares = q.to_numpy() if is_array(q) else np.asarray(q)
+    if not host_shares.size:
+        host_shares = host_shares.astype(np.float64)
+    if host_shares.dtype.kind not in "biuf" or host_shares.ndim > 2:
         raise DTypeError(f"{what}: q must be a real number or an array of them with up to 2 axes, not {q!r}")
-    if given.size and not (given.min() >= 0 and given.max() <= whole):
+    if host_shares.size and not (host_shares.min() >= 0 and host_shares.max() <= whole):
         raise ValueError(f"{what}: q is {q!r}; quantiles must be from 0 to {whole}")
-    shares = np.true_divide(given, whole) if whole > 1 else given
+    shares = np.true_divide(host_shares, whole) if whole > 1 else host_shares
     own = promotion.true_divide(dtype)
     if is_weak or shares.dtype.kind != "f":
         return shares, own
@@ -239,8 +239,8 @@ class _Sorted:
         if part is None:
             return _checked_for_nan(copying.clone(first), self.ordered)
         second = self.ordered[..., int(high)]
-        found = _between(first, second, float(part), dtype)
-        return _checked_for_nan(found, self.ordered)
+        between = _between(first, second, float(part), dtype)
+        return _checked_for_nan(between, self.ordered)
 
 
 class _Skipping:
@@ -269,13 +269,13 @@ class _Weighted:
     def __init__(self, rows: Rows, a: GPUArray, weights: Any, axis: Axis, what: str, skip: bool) -> None:
         weights = check_array(weights, f"{what}: weights")
         if weights.shape != a.shape:
-            given = () if axis is None else layout.integers(axis, f"{what}: axis")
-            if len(given) != 1 or weights.shape != (a.shape[given[0]],):
+            axes = () if axis is None else layout.integers(axis, f"{what}: axis")
+            if len(axes) != 1 or weights.shape != (a.shape[axes[0]],):
                 raise ShapeError(
                     f"{what}: weights of shape {weights.shape} must be of shape {a.shape}, or 1-D along the one axis"
                 )
             along = [1] * a.ndim
-            along[given[0]] = a.shape[given[0]]
+            along[axes[0]] = a.shape[axes[0]]
             weights = shape.broadcast_to(weights.reshape(tuple(along)), a.shape)
         own = elementwise.as_type(rows_of(weights, axis, what).array, float64)
         if skip and promotion.is_inexact(a.dtype):
@@ -295,8 +295,8 @@ class _Weighted:
     def find(self, share: Any, dtype: DataType) -> GPUArray:
         before = reduce.count_nonzero(logic.less(self.reached, float(share)), -1, keepdims=True)
         place = elementwise.minimum(before, self.ordered.shape[-1] - 1)
-        found = indexing.take_along_axis(self.ordered, place, -1)[..., 0]
-        return found if self.skip else _checked_for_nan(found, self.ordered)
+        values = indexing.take_along_axis(self.ordered, place, -1)[..., 0]
+        return values if self.skip else _checked_for_nan(values, self.ordered)
 
 
 def _begun(what: str, a: Any, axis: Axis, out: GPUArray | None, keepdims: bool) -> tuple[Rows, GPUArray | None]:
@@ -306,7 +306,7 @@ def _begun(what: str, a: Any, axis: Axis, out: GPUArray | None, keepdims: bool) 
 
 
 def _valid(ordered: GPUArray) -> GPUArray:
-    """How many elements of each row are not NaN, int64, along an axis of one element."""
+    """The number of elements of each row that are not NaN, int64, along an axis of one element."""
     return reduce.count_nonzero(logic.equal(ordered, ordered), -1, keepdims=True)
 
 
@@ -317,10 +317,10 @@ def _middle(low: GPUArray, high: GPUArray, single: Any) -> GPUArray:
         return copying.astype(low, dtype)
     wide = float32 if dtype in (float16, bfloat16) else dtype  # their sum may exceed the narrow type
     low, high = elementwise.as_type(low, wide), elementwise.as_type(high, wide)
-    found = elementwise.div(elementwise.add(low, high), 2.0)
+    mean = elementwise.div(elementwise.add(low, high), 2.0)
     if single is not None:
-        found = elementwise.where(single, low, found)
-    return elementwise.as_type(found, dtype)
+        mean = elementwise.where(single, low, mean)
+    return elementwise.as_type(mean, dtype)
 
 
 def _between(low: GPUArray, high: GPUArray, part: Any, dtype: DataType) -> GPUArray:
@@ -338,27 +338,27 @@ def _between(low: GPUArray, high: GPUArray, part: Any, dtype: DataType) -> GPUAr
     return elementwise.where(logic.greater_equal(part, 0.5), down, up)
 
 
-def _checked_for_nan(found: GPUArray, ordered: GPUArray) -> GPUArray:
+def _checked_for_nan(values: GPUArray, ordered: GPUArray) -> GPUArray:
     """NaN where the sorted row ends with one."""
     if not promotion.is_inexact(ordered.dtype):
-        return found
-    return elementwise.where(logic.isnan(ordered[..., -1]), float("nan"), found)
+        return values
+    return elementwise.where(logic.isnan(ordered[..., -1]), float("nan"), values)
 
 
 def _undefined(extents: tuple[int, ...], dtype: DataType) -> GPUArray:
-    found = native.empty(extents, dtype)
-    if found.size:
-        copying.fill(found, float("nan"))
-    return found
+    nans = native.empty(extents, dtype)
+    if nans.size:
+        copying.fill(nans, float("nan"))
+    return nans
 
 
-def _stacked(found: list[GPUArray], dtype: DataType, extents: tuple[int, ...]) -> GPUArray:
-    together = native.empty((len(found), *extents), dtype)
-    for position, part in enumerate(found):
+def _stacked(results: list[GPUArray], dtype: DataType, extents: tuple[int, ...]) -> GPUArray:
+    together = native.empty((len(results), *extents), dtype)
+    for position, part in enumerate(results):
         if part.size:
             copying.copy_to(part, together[position])
     return together
 
 
-def _delivered(found: GPUArray, extents: tuple[int, ...], out: GPUArray | None) -> GPUArray:
-    return elementwise.deliver(shape.reshape(found, extents), out)
+def _delivered(result: GPUArray, extents: tuple[int, ...], out: GPUArray | None) -> GPUArray:
+    return elementwise.deliver(shape.reshape(result, extents), out)

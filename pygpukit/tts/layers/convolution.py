@@ -13,7 +13,7 @@ from pygpukit.core.dtypes import DataType, float16, float32
 from pygpukit.core.errors import ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import precision
-from pygpukit.ops.nn.conv.fewer_products import MOST_TAPS, FewerProducts
+from pygpukit.ops.nn.conv.fewer_products import MAX_TAPS, FewerProducts
 from pygpukit.ops.nn.conv.tile import missing, packed
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Conv1d:
         self.weight, self.bias = _held(weight, bias, self.core)
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.out_channels, self.in_channels, self.kernel_size = weight.shape
-        small = self.out_channels * self.in_channels <= _MAX_WEIGHTS and 3 <= self.kernel_size <= MOST_TAPS
+        small = self.out_channels * self.in_channels <= _MAX_WEIGHTS and 3 <= self.kernel_size <= MAX_TAPS
         self._fewer = core is not None and small and stride == 1  # on the host
 
     @property

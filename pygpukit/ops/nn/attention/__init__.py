@@ -170,7 +170,7 @@ def sdpa_causal_fixed_cache_ptr(
 
 
 def touch(a: GPUArray, b: GPUArray) -> bool:
-    """Whether two arrays may share bytes."""
+    """True where two arrays may share bytes."""
     return same_view(a, b) or overlaps(a, b)
 
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Kernel(Protocol):
-    """What computes attention, as a module."""
+    """A kernel that computes attention, as a module."""
 
     def refusal(self, p: Problem) -> str:
         """Why it does not compute a problem, "" where it takes it."""
 
     def tiling(self, p: Problem) -> Any:
-        """What a block makes, None where there is nothing to choose."""
+        """The tile that a block makes, None where there is nothing to choose."""
 
     def run(self, p: Problem, call: Call, tiling: Any) -> None:
         """Fill the result, which has elements."""
@@ -34,7 +34,7 @@ _KERNELS: tuple[Kernel, ...] = (leaf, tile, simt)  # the first that takes a prob
 
 
 class AttentionPlan(NamedTuple):
-    """How attention is computed. tile: what a block of a tile kernel makes; it decides speed alone."""
+    """The kernel and tile that compute attention. tile: what a block of a tile kernel makes; it decides speed alone."""
 
     problem: Problem
     kernel: Kernel

@@ -27,7 +27,7 @@ MMA = kernels.KernelSpec(__file__, "decode_mma.cu")  # 16 bits
 _DECODE = SOURCE.structure("DecodeAttention")
 _ROWS, _THREADS, _MMA_THREADS, _PACK = (4, 8), 256, 128, 16  # of the kernels; bytes that a thread reads at a time
 _CHUNK, _MMA_CHUNK, _MMA_PARTS = 256, 64, 32  # decode.cuh: kChunk, kMostParts
-_MOST = 65535  # sequences: blocks in z
+_MAX_SEQUENCES = 65535  # sequences: blocks in z
 _WIDTHS = (64, 128, 256)
 MAX_QUERIES, MIN_PAGE = 8, 16
 
@@ -103,7 +103,7 @@ def _expression(dtype: DataType, width: int, rows: int, whole: bool) -> str:
 
 
 def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | None) -> int:
-    """How many keys a sequence can have."""
+    """The largest number of keys that a sequence can have."""
     for name, array in (("Q", Q), ("K", K), ("V", V)):
         if check_array(array, f"{what}: {name}").dtype not in simt.TYPES or array.dtype != Q.dtype:
             raise DTypeError(
@@ -119,8 +119,8 @@ def _check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray, table: GPUArray | N
         raise ShapeError(f"{what}: the head dimension is {Q.shape[-1]}, must be 1 to {simt.MAX_HEAD_DIM}")
     if not 1 <= Q.shape[2] <= MAX_QUERIES:
         raise ShapeError(f"{what}: {Q.shape[2]} queries, must be 1 to {MAX_QUERIES}; sdpa_causal() takes any number")
-    if Q.shape[0] > _MOST:
-        raise ShapeError(f"{what}: {Q.shape[0]} sequences, must be at most {_MOST}; take some at a time")
+    if Q.shape[0] > _MAX_SEQUENCES:
+        raise ShapeError(f"{what}: {Q.shape[0]} sequences, must be at most {_MAX_SEQUENCES}; take some at a time")
     if table is None:
         return K.shape[2]
     if check_array(table, f"{what}: block_table").dtype != int32 or table.ndim != 2 or table.shape[0] != Q.shape[0]:
@@ -144,9 +144,9 @@ def _on_device(
     parts = max(-(-keys // _CHUNK), 1) if on_cores else min(max(-(-keys // _MMA_CHUNK), 1), _MMA_PARTS)
     rows = group * queries
     of_block = _ROWS[rows > _ROWS[0]] if on_cores else _ROWS[-1]
-    tiles, most = -(-rows // of_block), min(rows, of_block)
+    tiles, max_rows = -(-rows // of_block), min(rows, of_block)
     owners = batch * K.shape[1] * tiles
-    work = native.empty((owners * parts * -(-most * (width + 2) // 4) * 4,), float32)
+    work = native.empty((owners * parts * -(-max_rows * (width + 2) // 4) * 4,), float32)
     table = table if table is None else copying.contiguous(table)
     whole = all(_is_whole(array) for array in (K, V))
     if whole and not _is_whole(Q):
@@ -178,12 +178,12 @@ def _on_device(
         SOURCE.of(f"pk::combine_parts<{CTYPES[Q.dtype.name]}, {width}>", overlapping=True),
         (batch * heads * queries, 1, 1),
         (width, 1, 1),
-        *(work, more.lengths, q if more.sinks is None else more.sinks, result, struct.pack("<i", most), packed),
+        *(work, more.lengths, q if more.sinks is None else more.sinks, result, struct.pack("<i", max_rows), packed),
     )
 
 
 def _is_whole(cache: GPUArray) -> bool:
-    """Whether rows are dense, of whole packs, and begin at multiples of one."""
+    """True where rows are dense, of whole packs, and begin at multiples of one."""
     steps = zip(cache.shape[:3], cache.strides[:3], strict=True)
     return (
         cache.strides[3] == cache.itemsize

@@ -1,4 +1,4 @@
-"""What attention takes beside queries, keys and values: windows, lengths, masks, caps and sinks, checked."""
+"""Options of attention beside queries, keys and values: windows, lengths, masks, caps and sinks, checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Extras:
 
     @property
     def change_scores(self) -> bool:
-        """Whether weights are other than those of a prefix of the keys."""
+        """True where weights are other than those of a prefix of the keys."""
         return self.behind != FAR or self.mask is not None or self.cap != 0 or self.sinks is not None
 
 

@@ -86,8 +86,8 @@ def attend_values(
             sums = weights.sum(axis=-1, keepdims=True)
             if sinks is not None:
                 sums = sums + np.exp(sinks[:, None] - top)
-            given = total / sums
-            result[..., i, :] = np.where(sums == 0, np.float32(0), given) if more.change_scores else given
+            weighted = total / sums
+            result[..., i, :] = np.where(sums == 0, np.float32(0), weighted) if more.change_scores else weighted
 
 
 def attend_all(Q: GPUArray, K: GPUArray, V: GPUArray, out: GPUArray, scale: float) -> None:

@@ -41,7 +41,7 @@ def _expression(dtype: DataType, width: int, more: bool) -> str:
 
 
 def factor(scale: float, dim: int) -> float:
-    """What scores are multiplied by: 1 / sqrt(dim) when scale is 0 or below."""
+    """The factor of scores: 1 / sqrt(dim) when scale is 0 or below."""
     return scale if scale > 0 else 1 / math.sqrt(dim)
 
 

@@ -91,7 +91,7 @@ def _width(p: Problem) -> int:
 
 
 def _readable(array: GPUArray) -> bool:
-    """Whether the kernels can read or write it where it lies: dense rows of whole 16 bytes, forward."""
+    """True where the kernels can read or write it where it lies: dense rows of whole 16 bytes, forward."""
     if array.device_ptr % _ALIGNMENT or array.strides[-1] != array.itemsize:
         return False
     outer = zip(array.shape[:-1], array.strides[:-1], strict=True)

@@ -17,7 +17,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Tile:
-    """What one block of a tile kernel makes, and its measured times.
+    """The tile that one block of a tile kernel makes, and its measured times.
 
     queries, keys: of a tile. warps: of a block; resident: blocks at a time of a multiprocessor; both as the compiler is
     told. fixed_us: of a launch; block_us: of a block without its keys; step_us: of one tile of keys.
@@ -33,23 +33,23 @@ class Tile:
 
     @property
     def kernel(self) -> tuple[int, int, int, int]:
-        """What the kernel is compiled for."""
+        """The numbers that the kernel is compiled for."""
         return self.queries, self.keys, self.warps, self.resident
 
     def work(self, heads: int, queries: int, keys: int, causal: bool) -> tuple[int, int, int]:
         """(blocks, tiles of keys of all of them, of the longest)."""
-        blocks, most = -(-queries // self.queries), -(-keys // self.keys)
-        steps = blocks * most
+        blocks, longest = -(-queries // self.queries), -(-keys // self.keys)
+        steps = blocks * longest
         if causal:  # the last query sees all keys
             ends = range(keys, keys - queries, -self.queries)
             steps = sum(max(-(-end // self.keys), 0) for end in ends)
-        return heads * blocks, heads * steps, most
+        return heads * blocks, heads * steps, longest
 
     def time_us(self, heads: int, queries: int, keys: int, causal: bool, multiprocessors: int) -> float:
-        """How long a launch takes, as the measured times tell: its blocks shared evenly, or the longest of them."""
-        blocks, steps, most = self.work(heads, queries, keys, causal)
+        """The time of a launch, as the measured times tell: its blocks shared evenly, or the longest of them."""
+        blocks, steps, longest = self.work(heads, queries, keys, causal)
         even = (blocks * self.block_us + steps * self.step_us) / (multiprocessors * self.resident)
-        return self.fixed_us + max(even, self.block_us + most * self.step_us)
+        return self.fixed_us + max(even, self.block_us + longest * self.step_us)
 
     def __str__(self) -> str:
         return f"{self.queries}x{self.keys}"
@@ -80,7 +80,7 @@ def fastest(width: int, heads: int, queries: int, keys: int, causal: bool, multi
 
 @plans.follows
 def together(heads: int, group: int, head_bytes: int) -> int:
-    """How many of all heads' blocks begin together, those that see the most keys first, so that none is left over at
+    """The number of all heads' blocks that begin together, those that see the most keys first, so that none is left at
     the end. group: heads that share keys; head_bytes: of a head's keys and values."""
     room = together_mib() * _MIB
     return min(group * max(int(room // max(head_bytes, 1)), 1), heads) if room else 1

@@ -19,7 +19,7 @@ from pygpukit.ops.nn.conv.settings import (
     check_arrays,
     check_bias,
     check_others,
-    made,
+    new_result,
     pair,
     with_rows,
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.nn.conv.settings import Pair
 
-    _Given: TypeAlias = "tuple[Pair, Pair, Pair, int, str | None, bool]"  # conv2d()'s, stride to channels_last
+    _Arguments: TypeAlias = "tuple[Pair, Pair, Pair, int, str | None, bool]"  # conv2d()'s, stride to channels_last
 
 __all__ = ["conv1d", "conv2d", "conv_plan"]
 
@@ -103,13 +103,13 @@ def conv_plan(
     check_arrays("conv_plan", input, weight, None)
     what, dimensions = ("conv2d", 2) if weight.ndim == 4 else ("conv1d", 1)
     said = precision.check(what, input.dtype, tf32, None)
-    given = stride, padding, dilation, groups, act, channels_last
-    input, weight, settings = _resolved(what, dimensions, input, weight, given)
+    arguments = stride, padding, dilation, groups, act, channels_last
+    input, weight, settings = _resolved(what, dimensions, input, weight, arguments)
     plan = choose.choose(Problem.of(input, weight, settings, channels_last, precision.allowed(said)))
     return replace(plan, reason=f"{plan.reason}; {precision.reason(said)}") if input.dtype == float32 else plan
 
 
-def _as_given(what: str, array: GPUArray) -> tuple[int, ...]:
+def _as_passed(what: str, array: GPUArray) -> tuple[int, ...]:
     """The shape without the rows that conv1d()'s arrays got."""
     return (*array.shape[:2], *array.shape[3:]) if what == "conv1d" else array.shape
 
@@ -125,8 +125,8 @@ def _extents(
         )
     if weight.shape[1] != channels // groups:
         raise ShapeError(
-            f"{what}: weight of shape {_as_given(what, weight)} takes {weight.shape[1]} input channels a group, "
-            f"input of shape {_as_given(what, input)} has {channels // groups} in each of {groups} groups"
+            f"{what}: weight of shape {_as_passed(what, weight)} takes {weight.shape[1]} input channels a group, "
+            f"input of shape {_as_passed(what, input)} has {channels // groups} in each of {groups} groups"
         )
     extents = []
     for have, kernel, step, pad, apart in zip(input.shape[2:], weight.shape[2:], *settings, strict=True):
@@ -140,10 +140,10 @@ def _extents(
 
 
 def _resolved(
-    what: str, dimensions: int, input: GPUArray, weight: GPUArray, given: _Given
+    what: str, dimensions: int, input: GPUArray, weight: GPUArray, arguments: _Arguments
 ) -> tuple[GPUArray, GPUArray, Settings]:
     """input as (B, C, rows, columns), weight with rows, and the settings that were given, checked."""
-    stride, padding, dilation, groups, act, last = given
+    stride, padding, dilation, groups, act, last = arguments
     named = (("stride", stride), ("padding", padding), ("dilation", dilation))
     steps, pads, apart = (pair(what, name, value, dimensions) for name, value in named)
     groups = check_others(what, groups, act, last)
@@ -163,17 +163,17 @@ def _convolve(
     input: GPUArray,
     weight: GPUArray,
     bias: GPUArray | None,
-    given: _Given,
+    arguments: _Arguments,
     tf32: bool | None,
     tables: int,  # plans.version()
 ) -> GPUArray:
     check_arrays(what, input, weight, bias)
     said = precision.check(what, input.dtype, tf32, None)
-    input, weight, settings = _resolved(what, dimensions, input, weight, given)
+    input, weight, settings = _resolved(what, dimensions, input, weight, arguments)
     bias = check_bias(what, bias, weight.shape[0])
-    result, out = made(input.shape[0], weight.shape[0], settings, input.dtype, dimensions, given[-1])
+    result, out = new_result(input.shape[0], weight.shape[0], settings, input.dtype, dimensions, arguments[-1])
     if not out.size:
         return result
-    p = Problem.of(input, weight, settings, given[-1], precision.allowed(said))
+    p = Problem.of(input, weight, settings, arguments[-1], precision.allowed(said))
     choose.choose(p).run(Call(what, input, weight, bias, out, result))
     return result

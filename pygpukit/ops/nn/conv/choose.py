@@ -18,7 +18,7 @@ __all__ = ["ConvPlan"]
 
 
 class Kernel(Protocol):
-    """What makes convolutions, as a module. Those of tensor cores have also BACKEND, reason(p) and tiling(p)."""
+    """A kernel of convolutions, as a module. Those of tensor cores have also BACKEND, reason(p) and tiling(p)."""
 
     def refusal(self, p: Problem) -> str:
         """Why it does not make a convolution, "" where it takes it."""
@@ -35,7 +35,7 @@ _BY_NUMPY = "the simulated device computes with NumPy"
 
 @dataclass(frozen=True)
 class ConvPlan:
-    """How a convolution is computed.
+    """The kernel and tiling that compute a convolution.
 
     backend: "tile" (tensor cores), "few" (tensor cores, for groups of few channels), "plain" (CUDA cores) or "numpy"
     (the simulated device). It decides the result's bits. reason: why, in one sentence. tile: of a tile kernel, or

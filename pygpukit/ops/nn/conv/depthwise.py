@@ -54,10 +54,10 @@ def convolve(
     strips = -(-columns // _STRIP)
     items = images * rows * strips
     pack = ALIGNMENT // size
-    most = min(_PACKS, _SHARED // (taps * ALIGNMENT))
-    if not (most and _has_packs(input) and _has_packs(out)):
+    max_packs = min(_PACKS, _SHARED // (taps * ALIGNMENT))
+    if not (max_packs and _has_packs(input) and _has_packs(out)):
         pack = 1
-    parts = -(-channels // (pack * max(1, most)))
+    parts = -(-channels // (pack * max(1, max_packs)))
     packs = -(-channels // (pack * parts))  # of about as many in each part
     across = _BLOCK // packs
     rounds = max(1, min(_ROUNDS, items // across * parts // (8 * device.current().sm_count)))
@@ -85,7 +85,7 @@ def convolve(
 
 
 def _has_packs(array: GPUArray) -> bool:
-    """Whether channels are dense and those of each place are whole 16 bytes."""
+    """True where channels are dense and those of each place are whole 16 bytes."""
     steps = (step for extent, step in zip(array.shape, array.strides, strict=True) if extent > 1)
     numbers = (array.shape[1] * array.itemsize, raw.address(array), *(step for step in steps if step != array.itemsize))
     return array.strides[1] == array.itemsize and not any(number % ALIGNMENT for number in numbers)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
 
 SOURCE = kernels.KernelSpec(__file__, "few_channels.cu")
-_FEW = SOURCE.structure("FewChannels")
+_NARROW = SOURCE.structure("FewChannels")
 BACKEND = "few"
 _BLOCK = 256
 _MANY = 16  # channels in tf32, twice as many in half precision: a tile of groups that have no more is zeros mostly
@@ -38,9 +38,9 @@ _REACH = 2**15 - 1  # rows and columns that a kernel sees, at most
 def refusal(p: Problem) -> str:
     """Why the kernel does not take it, "" where it does."""
     settings, (groups, filters, *kernel, channels) = p.settings, p.weight
-    most = _MANY if p.dtype == float32 else 2 * _MANY
-    several = groups > 1 and max(channels, filters) <= most and channels % QUAD == filters % QUAD == 0
-    if not (p.few_channels or several):
+    max_channels = _MANY if p.dtype == float32 else 2 * _MANY
+    several = groups > 1 and max(channels, filters) <= max_channels and channels % QUAD == filters % QUAD == 0
+    if not (p.narrow_groups or several):
         return f"{channels} to {filters} channels of a group are worth a tile"
     if settings.transposed:
         return "the convolution is transposed"
@@ -81,7 +81,7 @@ def convolve(
     positions = out.shape[0] * settings.out[0] * settings.out[1]
     turns = -(-positions // _PLACES)
     rounds = max(1, min(_ROUNDS, turns * settings.groups * parts // (4 * device.current().sm_count)))
-    packed = _FEW.pack(
+    packed = _NARROW.pack(
         groups=settings.groups,
         in_channels=channels,
         out_channels=filters,
@@ -114,7 +114,7 @@ def _bytes(tiles: int, steps: int, size: int) -> int:
 
 
 def _has_quads(array: GPUArray, channels: int) -> bool:
-    """Whether channels are dense and those of each place and group are whole quads, as one in memory."""
+    """True where channels are dense and those of each place and group are whole quads, as one in memory."""
     quad = QUAD * array.itemsize
     axes = zip(array.shape, array.strides, strict=True)
     apart = (step for axis, (extent, step) in enumerate(axes) if extent > 1 and axis != 1)

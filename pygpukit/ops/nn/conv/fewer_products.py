@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 _POINTS = (0, 1, -1, Fraction(1, 2), Fraction(-1, 2), 2, -2, Fraction(1, 4), Fraction(-1, 4), 4)
 _KINDS = ((3, 6, 3), (8, 4, 4), (12, 6, 6))  # up to so many taps: results m, taps r of a part
 _SEEN = 1 << 20  # elements of a block's values: they stay in the processor's cache
-MOST_TAPS = _KINDS[-1][0]
+MAX_TAPS = _KINDS[-1][0]
 
 
 class FewerProducts:
@@ -28,7 +28,7 @@ class FewerProducts:
 
     def __init__(self, weight: Array) -> None:
         filters, channels, self._taps = weight.shape
-        self._m, self._r = next((m, r) for most, m, r in _KINDS if self._taps <= most)
+        self._m, self._r = next((m, r) for max_taps, m, r in _KINDS if self._taps <= max_taps)
         self._parts = -(-self._taps // self._r)
         self._results, of_taps, self._of_input = _matrices(self._m, self._r)
         wide = np.zeros((filters, channels, self._parts * self._r))
@@ -62,16 +62,16 @@ class FewerProducts:
                 (points, channels, count + parts - 1),
                 (line, seen.strides[0], line * self._m),
             )
-            given = np.ascontiguousarray(windows).reshape(points, -1)
-            values = (self._of_input @ given).reshape(points, channels, -1)
+            rows = np.ascontiguousarray(windows).reshape(points, -1)
+            values = (self._of_input @ rows).reshape(points, channels, -1)
             sums = self._weight[:, 0] @ values[:, :, :count]
             for part in range(1, parts):
                 sums += self._weight[:, part] @ values[:, :, part : part + count]
-            found = (self._results @ sums.reshape(points, -1)).reshape(self._m, filters, count)
+            results = (self._results @ sums.reshape(points, -1)).reshape(self._m, filters, count)
             if bias is not None:
-                found += bias[:, None]
+                results += bias[:, None]
             target = out[:, start * self._m : (start + count) * self._m]
-            flat = found.transpose(1, 2, 0).reshape(filters, -1)
+            flat = results.transpose(1, 2, 0).reshape(filters, -1)
             target[...] = flat[:, : target.shape[1]]
 
 
@@ -106,7 +106,10 @@ def _matrices(m: int, r: int) -> tuple[Array, Array, Array]:
 
 def _with_roots(roots: list[Fraction]) -> list[Fraction]:
     """The polynomial that is zero at these, its coefficients from the lowest."""
-    found = [Fraction(1)]
+    coefficients = [Fraction(1)]
     for root in roots:
-        found = [low - root * here for low, here in zip([Fraction(0), *found], [*found, Fraction(0)], strict=True)]
-    return found
+        coefficients = [
+            low - root * here
+            for low, here in zip([Fraction(0), *coefficients], [*coefficients, Fraction(0)], strict=True)
+        ]
+    return coefficients

@@ -39,7 +39,7 @@ _ACTS = (None, "relu")  # that the kernel applies
 
 @dataclass(frozen=True)
 class Block:
-    """What a block makes, 128 places and `filters` channels of the result, and its times.
+    """The part that a block makes, 128 places and `filters` channels of the result, and its times.
 
     steps: of 128 bytes of channels, that its shared memory holds; blocks: of a multiprocessor, at a time. Microseconds:
     step_us of a step of each block that a multiprocessor makes, turn_us of a step of all that it has at a time, wave_us
@@ -56,7 +56,7 @@ class Block:
 
     @property
     def kernel(self) -> tuple[int, int, int]:
-        """What the kernel is compiled for."""
+        """The numbers that the kernel is compiled for."""
         return self.filters, self.steps, self.blocks
 
     @property
@@ -70,14 +70,14 @@ class Block:
     def work(
         self, positions: int, weight: tuple[int, ...], itemsize: int, multiprocessors: int
     ) -> tuple[float, float, float, float]:
-        """How often step_us, turn_us, wave_us and fixed_us pass."""
+        """The numbers of times that step_us, turn_us, wave_us and fixed_us pass."""
         count = self.count(positions, weight)
         each, turns = -(-count // multiprocessors), -(-count // (multiprocessors * self.blocks))
         steps = prod(weight[2:-1]) * -(-weight[-1] * itemsize // _LINE)
         return each * steps, turns * steps, each, 1
 
     def time_us(self, *work: Any) -> float:
-        """How long a convolution takes; arguments of work()."""
+        """The time of a convolution; arguments of work()."""
         passed = self.work(*work)
         return sum(map(mul, passed, (self.step_us, self.turn_us, self.wave_us, self.fixed_us)))
 
@@ -132,9 +132,9 @@ def run(p: Problem, call: Call) -> None:
     groups = p.settings.groups
     x = readable(call.input, groups, (0, 0), (0, 0))
     w = dense(by_group(call.weight, groups, False))
-    storage, made = with_dense_channels(call.out, call.storage, groups)
-    convolve(x, w, call.bias, made, storage, p.settings, tiling(p))
-    put_back(made, call.out, groups)
+    storage, dense_out = with_dense_channels(call.out, call.storage, groups)
+    convolve(x, w, call.bias, dense_out, storage, p.settings, tiling(p))
+    put_back(dense_out, call.out, groups)
 
 
 @plans.follows
@@ -154,30 +154,30 @@ def fastest(dtype: DataType, positions: int, weight: tuple[int, ...]) -> Block:
 
 
 def convolve(
-    x: GPUArray, w: GPUArray, bias: GPUArray | None, made: GPUArray, storage: GPUArray, settings: Settings, one: Block
+    x: GPUArray, w: GPUArray, bias: GPUArray | None, out: GPUArray, storage: GPUArray, settings: Settings, one: Block
 ) -> None:
-    """Fill made, a view of `storage` as (B, C, rows, columns) whose channels and places are dense. x: its channels
+    """Fill out, a view of `storage` as (B, C, rows, columns) whose channels and places are dense. x: its channels
     are dense. w: (groups, filters, kernel rows, kernel columns, channels), dense. Channels of a group, and all steps,
     are whole 16 bytes. bias: dense."""
     groups, filters, *kernel, channels = w.shape
-    image, where = geometry(x, kernel, made, settings)
-    positions = made.shape[0] * settings.out[0] * settings.out[1]
+    image, where = geometry(x, kernel, out, settings)
+    positions = out.shape[0] * settings.out[0] * settings.out[1]
     call = _CALL.pack(
         **where,
-        out_place=made.shape[1],
+        out_place=out.shape[1],
         positions=positions,
         in_channels=channels,
         out_channels=filters,
         in_group=x.shape[1] // groups,
-        out_group=made.shape[1] // groups,
+        out_group=out.shape[1] // groups,
         parts=-(-filters // one.filters),
         has_bias=bias is not None,
         relu=settings.act == "relu",
     )
-    in_tf32 = made.dtype == float32
+    in_tf32 = out.dtype == float32
     w = rounded(w) if in_tf32 else w
     launch(
-        SOURCE.of(_expression(made.dtype, one), shared_bytes=one.shared_bytes, overlapping=in_tf32),
+        SOURCE.of(_expression(out.dtype, one), shared_bytes=one.shared_bytes, overlapping=in_tf32),
         (one.count(positions, w.shape) // groups, groups, 1),
         (_THREADS, 1, 1),
         *(image, w, w if bias is None else bias, storage, call),

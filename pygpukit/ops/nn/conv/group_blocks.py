@@ -1,4 +1,4 @@
-"""What a block of the kernel for many small groups makes: chosen by the times of an H200. It decides speed alone."""
+"""Blocks of the kernel for many small groups: chosen by the times of an H200. It decides speed alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pygpukit.ops.nn.conv.settings import Settings
 WARPS, PLACES, QUAD = 4, 32, 4  # small_groups.cu: kWarps, kPlaces; quads.cuh: kQuad
 TILES = (1, 2, 4)  # of 8 filters
 _LINE = 64  # bytes of channels that a block reads at a place: of more there are fewer blocks at a time
-_MOST_PLACES, _SHARES, _ROUNDS = 512, (1, 2, 4), (1, 2, 4)  # that are chosen from
+_MAX_PLACES, _SHARES, _ROUNDS = 512, (1, 2, 4), (1, 2, 4)  # that are chosen from
 _SHARED = 98304  # bytes of shared memory, at most: every device has them
 _HELD = 227 * 1024  # bytes of a multiprocessor
 _AT_ONCE = 3  # blocks that keep a multiprocessor busy
@@ -27,7 +27,7 @@ _TF32_US = (0.0212, 0.0723, 0.0117, 0.173, 0.112, 1.63, 1.08, 6.5)
 
 @dataclass(frozen=True)
 class Block:
-    """What a block makes: `own` groups, of which so many warps share a place's, at tiles of so many rows and columns,
+    """The part that a block makes: `own` groups, of which so many warps share a place's, in tiles of rows and columns,
     `rounds` tiles in turn."""
 
     own: int
@@ -140,7 +140,7 @@ class Work:
         own = max(_LINE // (max(channels, filters) * self.itemsize) // self.whole, 1) * self.whole
         own = groups if groups < 2 * own else own
         for high, wide in product(*map(_parts, self.settings.out)):
-            if high * wide > _MOST_PLACES:
+            if high * wide > _MAX_PLACES:
                 continue
             for shares, rounds in product(_SHARES, _ROUNDS):
                 block = Block(own, shares, high, wide, rounds)
@@ -150,7 +150,7 @@ class Work:
 
 def _parts(extent: int) -> set[int]:
     """Extents of tiles that cut it into equal parts."""
-    counts = {*range(1, 9), *(-(-extent // places) for places in (32, 64, 128, 256, _MOST_PLACES))}
+    counts = {*range(1, 9), *(-(-extent // places) for places in (32, 64, 128, 256, _MAX_PLACES))}
     return {-(-extent // count) for count in counts}
 
 

@@ -1,4 +1,4 @@
-"""How images, weights and results lie in memory: what tensor cores read and write in place, and copies of the rest."""
+"""Layouts of images, weights and results in memory: what tensor cores read and write in place, copies of the rest."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def by_group(weight: GPUArray, groups: int, transposed: bool) -> GPUArray:
 
 
 def has_pieces(image: Operand, size: int) -> bool:
-    """Whether channels are dense and those of each place, of all groups, are whole pieces of so many bytes."""
+    """True where channels are dense and those of each place, of all groups, are whole pieces of so many bytes."""
     axes = zip(image.shape, image.strides, strict=True)
     apart = (step for axis, (extent, step) in enumerate(axes) if extent > 1 and axis != 1)
     return image.strides[1] == image.itemsize and not any(n % size for n in (image.address, *apart))
 
 
 def has_lines(image: Operand) -> bool:
-    """Whether a channel's places are dense, whole 16 bytes, and so are the steps between channels and images."""
+    """True where a channel's places are dense, whole 16 bytes, and so are the steps between channels and images."""
     images, channels, rows, columns = image.shape
     own, channel, row, column = image.strides
     size = image.itemsize
@@ -51,7 +51,7 @@ def _pitch(array: GPUArray) -> int:
 
 
 def _is_flat(array: GPUArray) -> bool:
-    """Whether all places are equally far apart."""
+    """True where all places are equally far apart."""
     images, _, rows, columns = array.shape
     image, _, row, column = array.strides
     return (rows == 1 or columns == 1 or row == columns * column) and (
@@ -79,11 +79,11 @@ def with_dense_channels(out: GPUArray, storage: GPUArray, groups: int) -> tuple[
     return room, native.view(room, (images, filled, rows, columns), (image, channel, row, column), 0)
 
 
-def put_back(made: GPUArray, out: GPUArray, groups: int) -> None:
+def put_back(source: GPUArray, out: GPUArray, groups: int) -> None:
     """Copy what with_dense_channels() gave into the result, where it is not the result itself."""
-    if made is not out:
+    if source is not out:
         own = out.shape[1] // groups
-        copying.copy_to(_by_group(made, groups, own), _by_group(out, groups, own))
+        copying.copy_to(_by_group(source, groups, own), _by_group(out, groups, own))
 
 
 def _by_group(array: GPUArray, groups: int, own: int) -> GPUArray:

@@ -34,8 +34,8 @@ def padded(x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, 
     steps = [step // size for step in x.strides]
     pieces = ALIGNMENT // size
     numbers = (start, *steps[:1], *steps[2:], own)
-    turned = steps[1] != 1 or raw.address(storage) % ALIGNMENT or any(number % pieces for number in numbers)
-    scale = 1 if turned else pieces
+    is_transposed = steps[1] != 1 or raw.address(storage) % ALIGNMENT or any(number % pieces for number in numbers)
+    scale = 1 if is_transposed else pieces
     packed = _PADDING.pack(
         start=start // scale,
         images=images,
@@ -47,11 +47,11 @@ def padded(x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, 
         filled=filled // scale,
         step=[steps[0] // scale, steps[1], steps[2] // scale, steps[3] // scale],
     )
-    if turned:
+    if is_transposed:
         blocks = images * -(-rows * columns // _SIDE) * -(-groups * filled // _SIDE)
     else:
         blocks = -(-copy.size // (pieces * _BLOCK))
-    name = _expression("pad_turned", size) if turned else _expression("pad", ALIGNMENT)
+    name = _expression("pad_turned", size) if is_transposed else _expression("pad", ALIGNMENT)
     kernels.launch(SOURCE.of(name), (blocks, 1, 1), (_BLOCK, 1, 1), storage, copy, packed)
     return native.view(copy, (images, groups * filled, rows, columns), (image_step, channel, row, column), 0)
 

@@ -68,7 +68,7 @@ class Problem:
         return not self.last and prod(self.settings.out) * self.dtype.itemsize % ALIGNMENT == 0
 
     @cached_property
-    def few_channels(self) -> bool:
+    def narrow_groups(self) -> bool:
         """A group has fewer channels, in or out, than are worth a tile."""
         return min(self.weight[1], self.weight[-1]) < MIN_CHANNELS
 
@@ -81,5 +81,5 @@ class Problem:
 
     @cached_property
     def on_tensor_cores(self) -> str:
-        """What a plan's reason begins with where tensor cores make the result."""
+        """The text that a plan's reason begins with where tensor cores make the result."""
         return f"{self.dtype}{' rounded to tf32' if self.dtype == float32 else ''} on tensor cores"

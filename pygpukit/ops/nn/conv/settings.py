@@ -1,4 +1,4 @@
-"""What convolutions and transposed convolutions check alike: arrays, settings, groups, activations, layouts."""
+"""Checks that convolutions and transposed convolutions share: arrays, settings, groups, activations, layouts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = "int | list[int] | tuple[int, ...]"
 
-_MOST = 2**31 - 1  # of a setting
+_MAX_SETTING = 2**31 - 1  # of a setting
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,18 @@ class Settings:
 
 def pair(what: str, name: str, value: Pair, dimensions: int) -> tuple[int, int]:
     """(rows, columns) of a setting; one dimension gives its columns only. Raises InvalidSpecError."""
-    least = 1 if name in ("stride", "dilation") else 0
+    minimum = 1 if name in ("stride", "dilation") else 0
     one = dimensions == 1
     needed = "an integer" if one else f"an integer or {dimensions} of them"
     values: Sequence[Any] = value if isinstance(value, (list, tuple)) else (value,) * dimensions
     if len(values) != dimensions:
         raise InvalidSpecError(f"{what}: {name} is {value}, must be {needed}", name)
-    given = [whole(x, f"{what}: {name}", needed) for x in values]
-    if not least <= min(given) <= max(given) <= _MOST:
-        raise InvalidSpecError(f"{what}: {name} is {value}, must be {least} to {_MOST} in each dimension", name)
-    return (least, given[0]) if one else (given[0], given[1])
+    checked = [whole(x, f"{what}: {name}", needed) for x in values]
+    if not minimum <= min(checked) <= max(checked) <= _MAX_SETTING:
+        raise InvalidSpecError(
+            f"{what}: {name} is {value}, must be {minimum} to {_MAX_SETTING} in each dimension", name
+        )
+    return (minimum, checked[0]) if one else (checked[0], checked[1])
 
 
 def check_others(what: str, groups: int, act: str | None, last: bool) -> int:
@@ -87,13 +89,13 @@ def with_rows(array: GPUArray) -> GPUArray:
     return array[:, :, None] if array.ndim == 3 else array
 
 
-def made(
+def new_result(
     batch: int, filters: int, settings: Settings, dtype: Any, dimensions: int, last: bool
 ) -> tuple[GPUArray, GPUArray]:
     """The result as users get it, with its channels first or last, and a view of it as (B, C, rows, columns)."""
     extents = settings.out[-dimensions:]
-    given = native.empty((batch, *extents, filters) if last else (batch, filters, *extents), dtype)
-    return given, with_rows(channels_first(given) if last else given)
+    result = native.empty((batch, *extents, filters) if last else (batch, filters, *extents), dtype)
+    return result, with_rows(channels_first(result) if last else result)
 
 
 def geometry(

@@ -21,7 +21,7 @@ _CONVOLUTION = SOURCE.structure("Convolution")
 _BLOCK = 256
 _CHANNELS = 8  # conv.cu: kChannels
 _TILE = 64, 128  # conv.cu: kTileChannels, kTilePositions
-_LEAST = 16  # channels of a group that are worth a tile
+_MIN_CHANNELS = 16  # channels of a group that are worth a tile
 
 
 def refusal(p: Problem) -> str:
@@ -50,7 +50,7 @@ def convolve(
         has_bias=bias is not None,
         act=activation.number(settings.act),
     )
-    tiled = out_channels >= _LEAST
+    tiled = out_channels >= _MIN_CHANNELS
     channels, places = _TILE if tiled else (_CHANNELS, _BLOCK)
     blocks = -(-positions // places) * -(-out_channels // channels) * settings.groups
     kernels.launch(

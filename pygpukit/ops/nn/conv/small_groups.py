@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "small_groups.cu", options=kernels.GENERIC_LAMBDAS)
 _CALL = SOURCE.structure("Grouped")
 BACKEND = few_channels.BACKEND
-_MOST = 64  # channels of a group
+_MAX_CHANNELS = 64  # channels of a group
 _WORTH = 2**21  # elements of an image that are worth copying
 _COUNTABLE = 2**31 - 1  # elements
 
@@ -43,8 +43,8 @@ def refusal(p: Problem) -> str:
         return why
     settings, (groups, filters, *_, channels) = p.settings, p.weight
     pieces = groups * gcd(channels, filters) * p.dtype.itemsize % ALIGNMENT == 0
-    if groups == 1 or channels % QUAD or filters % QUAD or max(channels, filters) > _MOST or not pieces:
-        return f"there are no groups of whole fours of up to {_MOST} channels that are whole {ALIGNMENT} bytes"
+    if groups == 1 or channels % QUAD or filters % QUAD or max(channels, filters) > _MAX_CHANNELS or not pieces:
+        return f"there are no groups of whole fours of up to {_MAX_CHANNELS} channels that are whole {ALIGNMENT} bytes"
     worth = settings.stride == (1, 1) and prod(p.image.shape) >= _WORTH
     if not (p.last and has_pieces(p.image, ALIGNMENT)) and not worth:
         return "copies with channels last would cost more than the kernel saves"
@@ -79,9 +79,9 @@ def convolve(
         return
     images, channels, *extents = out.shape
     room = native.empty((images, *extents, channels), out.dtype)
-    made = room.transpose(0, 3, 1, 2)
-    _launch(x, weight, bias, made, settings, room)
-    copying.copy_to(made, out)
+    first = room.transpose(0, 3, 1, 2)
+    _launch(x, weight, bias, first, settings, room)
+    copying.copy_to(first, out)
 
 
 def _launch(

@@ -49,7 +49,7 @@ def unsupported(p: Problem) -> str:
     """Why tensor cores do not make it by tiles, of this kernel or of gathered.cu, whatever is installed; "" where they
     may."""
     settings, (groups, filters, *kernel, channels) = p.settings, p.weight
-    if p.few_channels:
+    if p.narrow_groups:
         return f"{channels} to {filters} channels of a group: fewer than {MIN_CHANNELS} waste tensor cores"
     if settings.act not in ACTS:
         return f"{settings.act} is applied on CUDA cores"
@@ -107,18 +107,18 @@ def run(p: Problem, call: Call) -> None:
     before, after = margins(settings, tuple(kernel), p.image.shape[2:])
     x = call.input if dense_order == "kFirst" else readable(call.input, groups, before, after, flat)
     w = dense(by_group(call.weight, groups, settings.transposed))
-    storage, made = call.storage, call.out
+    storage, dense_out = call.storage, call.out
     if dense_order == "kLast":
-        storage, made = with_dense_channels(made, storage, groups)
-    _launch(x, w, call.bias, made, storage, settings, before, dense_order, flat, tiling(p))
-    put_back(made, call.out, groups)
+        storage, dense_out = with_dense_channels(dense_out, storage, groups)
+    _launch(x, w, call.bias, dense_out, storage, settings, before, dense_order, flat, tiling(p))
+    put_back(dense_out, call.out, groups)
 
 
 def _launch(
     x: GPUArray,
     w: GPUArray,
     bias: GPUArray | None,
-    made: GPUArray,
+    out: GPUArray,
     storage: GPUArray,
     settings: Settings,
     before: tuple[int, int],
@@ -129,7 +129,7 @@ def _launch(
     """The tile kernel. before: rows and columns of zeros that x has before the image."""
     groups, filters, *kernel, _ = w.shape
     every, step, apart = _spacing(settings)
-    seen, result = (flat_view(x, order), flat_view(made, order)) if flat else (x, made)
+    seen, result = (flat_view(x, order), flat_view(out, order)) if flat else (x, out)
     shift = settings.padding if settings.transposed else tuple(-padding for padding in settings.padding)
     x_image, *x_steps = steps(seen)
     out_image, *out_steps = steps(result)
@@ -140,7 +140,7 @@ def _launch(
     )
     strides = x_image, seen.shape[1] // groups * x_steps[0], out_image, result.shape[1] // groups * out_steps[0]
     launch(
-        CONVOLVE.of(_expression(made.dtype, one, order)),
+        CONVOLVE.of(_expression(out.dtype, one, order)),
         (one.blocks(*_places(tuple(result.shape), settings), filters), groups, phases(settings)),
         _ONE,
         *(span(array)[0] for array in (seen, w, w if bias is None else bias)),
@@ -206,7 +206,7 @@ def fastest(
 
 
 def _spacing(settings: Settings) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
-    """How many phases there are, and how far neighbours of the result and of the kernel see apart, as tile.cu says."""
+    """The number of phases, and how far neighbours of the result and of the kernel see apart, as tile.cu says."""
     if settings.transposed:
         return settings.stride, (1, 1), (-1, -1)
     return (1, 1), settings.stride, settings.dilation

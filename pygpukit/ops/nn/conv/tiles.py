@@ -22,7 +22,7 @@ KINDS = {bfloat16: "half", float16: "half", float32: "tf32"}
 
 @dataclass(frozen=True)
 class Tile:
-    """What a block makes, places and channels of the result in steps of `depth` channels of the input, and its times.
+    """The part that a block makes, places and channels of the result in steps of `depth` channels, and its times.
 
     wide: places of a row of them.
     warps: of a block, as the compiler is told. step_us: of a step of a tile on every multiprocessor; wave_us: of what
@@ -40,7 +40,7 @@ class Tile:
 
     @property
     def kernel(self) -> tuple[int, int, int, int, int]:
-        """What the kernel is compiled for."""
+        """The numbers that the kernel is compiled for."""
         return self.places, self.wide, self.filters, self.depth, self.warps
 
     def blocks(self, images: int, rows: int, columns: int, filters: int) -> int:
@@ -63,7 +63,7 @@ class Tile:
         parts: int,
         multiprocessors: int,
     ) -> float:
-        """How long a convolution takes. Places, filters, channels: of a group and a phase; parts: how many of those."""
+        """The time of a convolution. Places, filters, channels: of a group and a phase; parts: how many of those."""
         waves = -(-self.blocks(images, rows, columns, filters) * parts // multiprocessors)
         return self.fixed_us + waves * (self.wave_us + self.steps(taps, channels) * self.step_us)
 
@@ -72,7 +72,7 @@ class Tile:
 
 
 # Without a table. Microseconds of an H100.
-def _made(depth: int, scale: float) -> tuple[Tile, ...]:
+def _tiles(depth: int, scale: float) -> tuple[Tile, ...]:
     shapes = ((128, 256, 8, 0.7), (128, 128, 8, 0.4), (128, 64, 4, 0.26), (64, 128, 4, 0.26), (64, 64, 4, 0.17))
     return tuple(
         Tile(places, wide, filters, depth, warps, scale * step, 2.0, 3.0)
@@ -82,7 +82,7 @@ def _made(depth: int, scale: float) -> tuple[Tile, ...]:
     )
 
 
-_HALF, _TF32 = _made(64, 1.0), _made(32, 1.0001)
+_HALF, _TF32 = _tiles(64, 1.0), _tiles(32, 1.0001)
 RULE = {bfloat16: _HALF, float16: _HALF, float32: _TF32}
 ALL = RULE
 

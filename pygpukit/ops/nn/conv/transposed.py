@@ -17,7 +17,7 @@ from pygpukit.ops.nn.conv.settings import (
     check_arrays,
     check_bias,
     check_others,
-    made,
+    new_result,
     pair,
     with_rows,
 )
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.nn.conv.settings import Pair
 
-    _Given: TypeAlias = "tuple[Pair, Pair, Pair, Pair, int, str | None, bool]"  # stride to channels_last
+    _Arguments: TypeAlias = "tuple[Pair, Pair, Pair, Pair, int, str | None, bool]"  # stride to channels_last
 
 __all__ = ["conv_transpose1d", "conv_transpose2d"]
 
@@ -57,8 +57,8 @@ def conv_transpose1d(
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, output_padding,
     dilation, groups or act), TypeError (channels_last).
     """
-    given = stride, padding, output_padding, dilation, groups, act, channels_last
-    return _convolve("conv_transpose1d", 1, input, weight, bias, given, tf32, plans.version())
+    arguments = stride, padding, output_padding, dilation, groups, act, channels_last
+    return _convolve("conv_transpose1d", 1, input, weight, bias, arguments, tf32, plans.version())
 
 
 def conv_transpose2d(
@@ -79,8 +79,8 @@ def conv_transpose2d(
 
     Settings: one int, or (rows, columns). Extents, types and errors as conv_transpose1d().
     """
-    given = stride, padding, output_padding, dilation, groups, act, channels_last
-    return _convolve("conv_transpose2d", 2, input, weight, bias, given, tf32, plans.version())
+    arguments = stride, padding, output_padding, dilation, groups, act, channels_last
+    return _convolve("conv_transpose2d", 2, input, weight, bias, arguments, tf32, plans.version())
 
 
 def _extents(
@@ -105,23 +105,21 @@ def _convolve(
     input: GPUArray,
     weight: GPUArray,
     bias: GPUArray | None,
-    given: _Given,
+    arguments: _Arguments,
     tf32: bool | None,
     tables: int,  # plans.version()
 ) -> GPUArray:
-    groups, act, last = given[4:]
+    groups, act, last = arguments[4:]
     groups = check_others(what, groups, act, last)
     check_arrays(what, input, weight, bias)
-    given_input = input
+    original = input
     input = channels_first(input) if last and input.ndim > 2 else input
     fits = input.ndim == weight.ndim == dimensions + 2 and weight.shape[0] == input.shape[1]
     if not fits or not all(weight.shape[2:]):
         shapes = _SHAPES[dimensions] + (", with Cin of the input last" if last else "")
-        raise ShapeError(
-            f"{what}: input has shape {given_input.shape} and weight {weight.shape}; they must be {shapes}"
-        )
+        raise ShapeError(f"{what}: input has shape {original.shape} and weight {weight.shape}; they must be {shapes}")
     stride, padding, more, dilation = (
-        pair(what, name, value, dimensions) for name, value in zip(_SPACING, given[:4], strict=True)
+        pair(what, name, value, dimensions) for name, value in zip(_SPACING, arguments[:4], strict=True)
     )
     said = precision.check(what, input.dtype, tf32, None)
     input, weight = with_rows(input), with_rows(weight)
@@ -129,7 +127,7 @@ def _convolve(
     filters = weight.shape[1] * groups
     bias = check_bias(what, bias, filters)
     settings = Settings(groups, stride, padding, dilation, extents, act, transposed=True)
-    result, out = made(input.shape[0], filters, settings, input.dtype, dimensions, last)
+    result, out = new_result(input.shape[0], filters, settings, input.dtype, dimensions, last)
     if not out.size:
         return result
     p = Problem.of(input, weight, settings, last, precision.allowed(said))

@@ -95,9 +95,9 @@ def _table(table: GPUArray, what: str) -> GPUArray:
 def _check_out(table: GPUArray, out: GPUArray, shape: tuple[int, ...], what: str) -> None:
     if out.dtype != table.dtype:
         raise DTypeError(f"{what}: out is {out.dtype}, the table is {table.dtype}; they must be alike")
-    wanted = (*shape, table.shape[1])
-    if out.shape != wanted and not (shape == (1,) and out.shape == wanted[1:]):
-        raise ShapeError(f"{what}: out has shape {out.shape}, must be {wanted}")
+    expected = (*shape, table.shape[1])
+    if out.shape != expected and not (shape == (1,) and out.shape == expected[1:]):
+        raise ShapeError(f"{what}: out has shape {out.shape}, must be {expected}")
 
 
 def _gather(table: GPUArray, ids: GPUArray, out: GPUArray | None, what: str) -> GPUArray:
@@ -121,11 +121,11 @@ def _gather(table: GPUArray, ids: GPUArray, out: GPUArray | None, what: str) -> 
 
 def _on_host(table: GPUArray, ids: GPUArray, out: GPUArray) -> None:
     def compute() -> None:
-        wanted = host.memory(ids)
-        missing = wanted[(wanted < 0) | (wanted >= table.shape[0])]
+        requested = host.memory(ids)
+        missing = requested[(requested < 0) | (requested >= table.shape[0])]
         if missing.size:
             raise out_of_range(int(missing[0]), 0, table.shape[0])
-        host.memory(out)[...] = host.memory(table)[wanted].reshape(out.shape)
+        host.memory(out)[...] = host.memory(table)[requested].reshape(out.shape)
 
     native.host_launch("embedding", compute, [table, ids, out])
 

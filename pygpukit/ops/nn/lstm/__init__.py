@@ -110,9 +110,9 @@ def _check(
     if spans is not None and (x.shape[0] != 1 or x.shape[1] != spans.total):
         raise ShapeError(f"{what}: x has shape {x.shape}, must be (1, {spans.total}, I) for these spans")
     sequences = x.shape[0] if spans is None else len(spans)
-    wanted: dict[str, tuple[int, ...]] = {"W_ih": (4 * hidden, x.shape[2]), "W_hh": (4 * hidden, hidden)}
-    wanted |= dict.fromkeys(("b_ih", "b_hh"), (4 * hidden,)) | dict.fromkeys(("h0", "c0"), (sequences, hidden))
-    for name, shape in wanted.items():
+    expected: dict[str, tuple[int, ...]] = {"W_ih": (4 * hidden, x.shape[2]), "W_hh": (4 * hidden, hidden)}
+    expected |= dict.fromkeys(("b_ih", "b_hh"), (4 * hidden,)) | dict.fromkeys(("h0", "c0"), (sequences, hidden))
+    for name, shape in expected.items():
         if name in named and named[name].shape != shape:
             raise ShapeError(f"{what}: {name} has shape {named[name].shape}, must be {shape} for x of shape {x.shape}")
     check_devices(what, *named.values())
@@ -134,7 +134,7 @@ def _run(
     batch, steps, hidden, directions = x.shape[0], x.shape[1], first.shape[1], len(weights)
     sequences = batch if spans is None else len(spans)
     out = native.empty((batch, steps, directions * hidden), wide)
-    given, bias = (native.empty((directions, *shape), wide) for shape in ((batch, steps, 4 * hidden), (4 * hidden,)))
+    products, bias = (native.empty((directions, *shape), wide) for shape in ((batch, steps, 4 * hidden), (4 * hidden,)))
     h, c = (native.empty((directions, sequences, hidden), wide) for _ in range(2))
     for target, start in ((h, h0), (c, c0)):
         if start is not None:
@@ -148,13 +148,13 @@ def _run(
     matrices = []
     for number, (W_ih, W_hh, b_ih, b_hh) in enumerate(weights):
         if W_ih is None:
-            copying.copy_to(source, given[number])
+            copying.copy_to(source, products[number])
         else:
-            matmul(source, _as(W_ih, wide).T, out=given[number])
+            matmul(source, _as(W_ih, wide).T, out=products[number])
         elementwise.add(_as(b_ih, wide), _as(b_hh, wide), out=bias[number])
         matrices.append(copying.contiguous(_as(W_hh, wide)))
-    work = Work(given, h, matrices, bias, c, out, reverse, spans)
+    work = Work(products, h, matrices, bias, c, out, reverse, spans)
     if host.computes():
-        native.host_launch("lstm", lambda: leaf.run(work), [given, h, bias, c, out, *matrices])
+        native.host_launch("lstm", lambda: leaf.run(work), [products, h, bias, c, out, *matrices])
         return out, h, c
     return out, launch.run(work), c

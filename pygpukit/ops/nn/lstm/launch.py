@@ -46,9 +46,9 @@ def run(work: Work) -> GPUArray:
         "has_spans": work.spans is not None,
         "reverse": work.reverse,
     }
-    arrays = work.given, work.h, work.matrices[0], work.matrices[-1], work.bias, work.c, last, work.out, spans
+    arrays = work.products, work.h, work.matrices[0], work.matrices[-1], work.bias, work.c, last, work.out, spans
     if not refusal(work.out.dtype, hidden):
-        form = next(form for most, form in _FORMS.items() if hidden <= most)
+        form = next(form for max_hidden, form in _FORMS.items() if hidden <= max_hidden)
         together = min(_TOGETHER, -(-sequences // _CLUSTERS))
         spec = PERSISTENT.of(_expression(form), cluster=(_BLOCKS, 1, 1))
         grid = _BLOCKS, -(-sequences // together), directions

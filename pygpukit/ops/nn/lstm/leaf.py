@@ -13,7 +13,7 @@ def run(work: Work) -> None:
     directions, _, hidden = work.h.shape
     rows = work.out.shape[0] * work.out.shape[1]
     out = host.memory(work.out).reshape(rows, directions * hidden)
-    given = host.memory(work.given).reshape(directions, rows, 4 * hidden)
+    products = host.memory(work.products).reshape(directions, rows, 4 * hidden)
     lengths = {length for _, length in work.pairs}
     # Those of one length together, as a batch without spans is; spans one by one, so that each has its bits alone.
     groups = [slice(None)] if work.spans is None else [slice(n, n + 1) for n in range(len(work.pairs))]
@@ -21,10 +21,12 @@ def run(work: Work) -> None:
         back = bool(number) or work.reverse
         for group in groups if lengths else ():
             pairs = work.pairs[group]
-            _directed(work, given[number], out[:, number * hidden : (number + 1) * hidden], number, group, pairs, back)
+            _directed(
+                work, products[number], out[:, number * hidden : (number + 1) * hidden], number, group, pairs, back
+            )
 
 
-def _directed(work: Work, given: Any, out: Any, number: int, group: slice, pairs: Any, back: bool) -> None:
+def _directed(work: Work, products: Any, out: Any, number: int, group: slice, pairs: Any, back: bool) -> None:
     """Some sequences of one length, in one direction."""
     import numpy as np
 
@@ -36,7 +38,7 @@ def _directed(work: Work, given: Any, out: Any, number: int, group: slice, pairs
     with np.errstate(all="ignore"):
         for step in reversed(order) if back else order:
             gates = state @ weights
-            gates += given[starts + step]
+            gates += products[starts + step]
             gates += shift
             i, f, g, o = np.split(gates, 4, axis=1)
             memory[...] = _sigmoid(f) * memory + _sigmoid(i) * np.tanh(g)

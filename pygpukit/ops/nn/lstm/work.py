@@ -1,4 +1,4 @@
-"""What an LSTM computes from, once everything is checked and the products with x are made."""
+"""Work of an LSTM, once everything is checked and the products with x are made."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 class Work:
     """All of float32 or float64 and contiguous; D directions, R = B S rows.
 
-    given: the products of x with W_ih, (D, B, S, 4H). h: the states before the first step, (D, sequences, H). matrices:
+    products: those of x with W_ih, (D, B, S, 4H). h: the states before the first step, (D, sequences, H). matrices:
     W_hh of each direction. bias: (D, 4H). c: as h, becomes the last cells. out: (B, S, D H). reverse: of one direction.
     spans: where the sequences are; None for one in each of the B.
     """
 
-    given: GPUArray
+    products: GPUArray
     h: GPUArray
     matrices: list[GPUArray]
     bias: GPUArray

@@ -37,7 +37,7 @@ _HALVES = (float16, bfloat16)
 
 @dataclass(frozen=True)
 class _Norm:
-    """What is done to each row. per_weight: elements that share a weight; rows: after so many the weights repeat."""
+    """The work on each row. per_weight: elements that share a weight; rows: after so many the weights repeat."""
 
     name: str
     center: bool
@@ -147,8 +147,8 @@ def _rows(name: str, a: Any) -> GPUArray:
 
 def _weights(name: str, a: GPUArray, shape: Shape, *weights: Any) -> tuple[GPUArray | None, ...]:
     """The weights, dense and all of one type that the kernels read: that of a, or float32."""
-    found = [w if w is None else check_array(w, f"{name}: weights") for w in weights]
-    for weight in found:
+    checked = [w if w is None else check_array(w, f"{name}: weights") for w in weights]
+    for weight in checked:
         if weight is None:
             continue
         check_devices(f"{name}: weights", weight)
@@ -158,13 +158,13 @@ def _weights(name: str, a: GPUArray, shape: Shape, *weights: Any) -> tuple[GPUAr
             )
         if weight.dtype.name not in rowwise.FLOATS or weight.itemsize > max(a.itemsize, 4):
             raise DTypeError(f"{name}: weights of {weight.dtype} for an input of {a.dtype}; convert them to {a.dtype}")
-    same = all(weight is None or weight.dtype == a.dtype for weight in found)
+    same = all(weight is None or weight.dtype == a.dtype for weight in checked)
     dtype = a.dtype if same or a.dtype.name == "float64" else float32
     return tuple(
         weight
         if weight is None or (weight.dtype == dtype and weight.is_contiguous())
         else copying.astype(weight, dtype)
-        for weight in found
+        for weight in checked
     )
 
 
@@ -193,8 +193,8 @@ def _on_device(norm: _Norm, a: GPUArray, weights: tuple[GPUArray | None, ...], o
     for array in (a, out, scale, shift):
         aligned = aligned and (array is None or raw.address(array) % 16 == 0)
     work = rowwise.plan(a.shape, strides, out_strides, a.ndim - 1, start, a.itemsize, aligned, pairs=norm.rows == 1)
-    given = [weight for weight in weights if weight is not None]
-    weight_type = given[0].dtype.name if given else a.dtype.name
+    present = [weight for weight in weights if weight is not None]
+    weight_type = present[0].dtype.name if present else a.dtype.name
     form = (
         "kShared" if scale is None or norm.per_weight != 1 or not work.dense else "kScale" if shift is None else "kBoth"
     )

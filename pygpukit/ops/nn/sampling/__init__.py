@@ -260,9 +260,9 @@ def _choose(
         temperature=temperature,
         log_min_p=math.log(min_p) if min_p else 0.0,
     )
-    given = [x if isinstance(x, native.ArrayBase) else out for x in (seeds, positions, draws)]
+    indices = [x if isinstance(x, native.ArrayBase) else out for x in (seeds, positions, draws)]
     grid = (rows.shape[0], 1, 1)
-    kernels.launch(SOURCE.of(_expression(rows.dtype)), grid, (_THREADS, 1, 1), logits, *given, out, packed)
+    kernels.launch(SOURCE.of(_expression(rows.dtype)), grid, (_THREADS, 1, 1), logits, *indices, out, packed)
 
 
 def share_of(top_p: float) -> int:

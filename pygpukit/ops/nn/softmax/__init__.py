@@ -24,7 +24,7 @@ __all__ = ["log_softmax", "softmax"]
 SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
 _WORK = SOURCE.structure("SoftmaxWork")
 _PART_BYTES = 32768  # of a long row, at least: eight packs of each of softmax.cu's threads
-_MOST_PARTS = 1024
+_MAX_PARTS = 1024
 
 
 @prepared
@@ -88,8 +88,8 @@ def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
 
 def _parts(size: int, itemsize: int) -> tuple[int, int]:
     """Elements of a part of a row, and how many parts it has: they follow from its length and type alone."""
-    least = _PART_BYTES // itemsize
-    chunk = least * -(-size // (least * _MOST_PARTS))
+    min_length = _PART_BYTES // itemsize
+    chunk = min_length * -(-size // (min_length * _MAX_PARTS))
     return chunk, -(-size // chunk)
 
 

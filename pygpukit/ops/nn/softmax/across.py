@@ -17,31 +17,31 @@ SOURCE = kernels.KernelSpec(__file__, "across.cu", options=kernels.SAME_BITS)
 _WORK = SOURCE.structure("AcrossWork")
 _THREADS = 256  # across.cu: kAcross
 _HELD = 16  # across.cu: kHeldOfRow
-_MOST_HEIGHT = 8
-_LEAST_CHUNK, _MOST_CHUNKS = 256, 256
+_MAX_HEIGHT = 8
+_MIN_CHUNK, _MAX_CHUNKS = 256, 256
 
 
 def launch(work: rowwise.Work, size: int, log: bool, a: GPUArray, elements: GPUArray, out: GPUArray) -> None:
     """out = the softmax, or its logarithm, of rows of `size` elements as the work says; elements: a's storage."""
     ctype = CTYPES[a.dtype.name]
-    height = min(_MOST_HEIGHT, 1 << (-(-size // _HELD) - 1).bit_length())
+    height = min(_MAX_HEIGHT, 1 << (-(-size // _HELD) - 1).bit_length())
     groups = _THREADS // (work.lanes * height)
     chunk, chunks = size, 1
     if size > _HELD * height:
-        chunk = max(_LEAST_CHUNK, -(-size // _MOST_CHUNKS))
+        chunk = max(_MIN_CHUNK, -(-size // _MAX_CHUNKS))
         chunks = -(-size // chunk)
     packed = _WORK.pack(row=work.layout, log=log, height=height, chunk=chunk, chunks=chunks)
-    few, many = ((-(-work.blocks * parts // groups), 1, 1) for parts in (1, chunks))
+    merged, many = ((-(-work.blocks * parts // groups), 1, 1) for parts in (1, chunks))
     block = (_THREADS, 1, 1)
     if size <= _HELD * height:
-        kernels.launch(SOURCE.of(f"pk::softmax_across<{ctype}>"), few, block, elements, out, packed)
+        kernels.launch(SOURCE.of(f"pk::softmax_across<{ctype}>"), merged, block, elements, out, packed)
         return
     state = "float64" if a.itemsize == 8 else "float32"
     rows = a.size // size
     states, totals = native.empty((2 * rows * chunks,), state), native.empty((2 * rows,), state)
     kernels.launch(SOURCE.of(f"pk::softmax_across_parts<{ctype}>"), many, block, elements, states, packed)
     merge = f"pk::softmax_across_merge<{CTYPES[state]}>"
-    kernels.launch(SOURCE.of(merge), few, block, states, totals, packed)
+    kernels.launch(SOURCE.of(merge), merged, block, states, totals, packed)
     kernels.launch(SOURCE.of(f"pk::softmax_across_apply<{ctype}>"), many, block, elements, out, totals, packed)
 
 
