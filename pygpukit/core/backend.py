@@ -169,7 +169,7 @@ def _fall_back(missing: str) -> Backend:
 
 
 def _has_shell() -> bool:
-    """Whether this process is a notebook's kernel, or IPython."""
+    """True where this process is a notebook's kernel, or IPython."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None
 

@@ -51,7 +51,7 @@ for _kind, _first in (
 
 @dataclass(frozen=True)
 class DeviceCapabilities:
-    """What a device can do: gp.get_device_capabilities(). By an SM number alone: what every device of it can.
+    """Features of a device: gp.get_device_capabilities(). By an SM number alone: what every device of it can.
 
     sm_version is 90 for SM 9.0, and so is compute_capability. Sizes are in bytes; shared_mem_per_block is what a kernel
     may have unless it asks for more. What only a device can tell is 0 for a number alone.
@@ -122,7 +122,7 @@ class DeviceCapabilities:
         return self.sm_version >= ASYNC_COPY
 
     def supports_kernel(self, kernel_type: KernelType) -> bool:
-        """Whether kernels of the type run here."""
+        """True where kernels of the type run here."""
         return self.sm_version >= kernel_type.min_sm_version() and (
             self.tensorcore or not kernel_type.uses_tensor_cores()
         )
@@ -131,9 +131,9 @@ class DeviceCapabilities:
         self, use_tf32: bool = False, dtype_is_fp32: bool = True, large_matrix: bool = True
     ) -> KernelType:
         """The type that suits a matrix product. float32 stays float32 unless use_tf32 says otherwise."""
-        wanted = KernelType.TF32_MMA if dtype_is_fp32 else KernelType.FP16_MMA
-        if (use_tf32 or not dtype_is_fp32) and self.supports_kernel(wanted):
-            return wanted
+        kernel = KernelType.TF32_MMA if dtype_is_fp32 else KernelType.FP16_MMA
+        if (use_tf32 or not dtype_is_fp32) and self.supports_kernel(kernel):
+            return kernel
         if not large_matrix:
             return KernelType.L2_NAIVE
         return KernelType.FP32_FMA if self.is_ampere_or_newer() else KernelType.TILED_SMEM

@@ -1,4 +1,4 @@
-"""How a child process runs a module of this package: the one that its parent runs, whatever folder it stands in."""
+"""Child processes that run a module of this package: the one that the parent runs, whatever folder it stands in."""
 
 from __future__ import annotations
 

@@ -19,15 +19,15 @@ def by_device(function: Callable[..., _Result]) -> Callable[..., _Result]:
     """
 
     @lru_cache(maxsize=4096)
-    def made(_: int, *args: Any, **kwargs: Any) -> _Result:
+    def cached(_: int, *args: Any, **kwargs: Any) -> _Result:
         return function(*args, **kwargs)
 
     @wraps(function)
     def choose(*args: Any, **kwargs: Any) -> _Result:
-        return made(native.current_device(), *args, **kwargs)
+        return cached(native.current_device(), *args, **kwargs)
 
-    choose.cache_clear = made.cache_clear  # type: ignore[attr-defined]
-    _kept.append(made.cache_clear)
+    choose.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
+    _kept.append(cached.cache_clear)
     return choose
 
 

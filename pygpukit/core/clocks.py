@@ -42,11 +42,11 @@ def read_clocks(device: int) -> ClockReading | None:
     if library is None or handle is None:
         return None
     mhz, bits = ctypes.c_uint(), ctypes.c_ulonglong()
-    told = library.nvmlDeviceGetClockInfo(handle, _CLOCK_SM, ctypes.byref(mhz)) == 0
+    is_read = library.nvmlDeviceGetClockInfo(handle, _CLOCK_SM, ctypes.byref(mhz)) == 0
     if library.nvmlDeviceGetCurrentClocksThrottleReasons(handle, ctypes.byref(bits)) != 0:
         bits.value = 0
     reasons = tuple(words for bit, words in _REASONS.items() if bits.value & bit)
-    return ClockReading(mhz.value if told else None, reasons)
+    return ClockReading(mhz.value if is_read else None, reasons)
 
 
 @cache
@@ -64,5 +64,5 @@ def _library() -> Any:
 def _handle(library: Any, identity: bytes) -> ctypes.c_void_p | None:
     handle = ctypes.c_void_p()
     name = f"GPU-{uuid.UUID(bytes=identity)}".encode()
-    found = library.nvmlDeviceGetHandleByUUID(ctypes.c_char_p(name), ctypes.byref(handle)) == 0
-    return handle if found else None
+    has_handle = library.nvmlDeviceGetHandleByUUID(ctypes.c_char_p(name), ctypes.byref(handle)) == 0
+    return handle if has_handle else None

@@ -31,14 +31,14 @@ def report() -> GPUArray:
     key = _current()
     capturing = native.is_capturing()
     reports = _captured if capturing else _reports
-    found = reports.get(key)
-    if found is None:
-        found = reports[key] = native.empty(4, "int64")
+    array = reports.get(key)
+    if array is None:
+        array = reports[key] = native.empty(4, "int64")
         if not capturing:  # a fill that is captured would forget what an earlier launch has found
-            native.fill(found, _EMPTY)
+            native.fill(array, _EMPTY)
     if not capturing:
-        _expect(key, found)
-    return native.supplied(found, report)
+        _expect(key, array)
+    return native.supplied(array, report)
 
 
 def expect_none(negative: GPUArray, smallest: GPUArray) -> None:
@@ -46,19 +46,19 @@ def expect_none(negative: GPUArray, smallest: GPUArray) -> None:
 
     Both were computed on the current stream, which is not captured.
     """
-    found = native.empty(4, "int64")
-    native.fill(found, _EMPTY)
-    found[0], found[1], found[2] = negative, smallest, _EXPONENT
-    _expect(_current(), found)
+    array = native.empty(4, "int64")
+    native.fill(array, _EMPTY)
+    array[0], array[1], array[2] = negative, smallest, _EXPONENT
+    _expect(_current(), array)
 
 
 def end_capture() -> GPUArray | None:
     """The report of the current stream's capture, which has just ended; None when none of its kernels may write one."""
-    found = _captured.pop(_current(), None)
-    if found is not None:
-        native.fill(found, _EMPTY)
+    captured = _captured.pop(_current(), None)
+    if captured is not None:
+        native.fill(captured, _EMPTY)
         native.current_stream().synchronize()  # launches on other streams may write it
-    return found
+    return captured
 
 
 def launched(graph_report: GPUArray, stream: int | None = None) -> None:
@@ -86,22 +86,22 @@ def check_all() -> None:
             _read(key)
 
 
-def _expect(key: _Key, found: GPUArray) -> None:
+def _expect(key: _Key, array: GPUArray) -> None:
     waiting = _unread.setdefault(key, [])
-    if not any(one is found for one in waiting):
-        waiting.append(found)
+    if not any(one is array for one in waiting):
+        waiting.append(array)
 
 
 def _read(key: _Key) -> None:
     """Reads all reports of the stream and empties them, then raises the first error that there was."""
     errors: list[Exception] = []
-    for found in _unread.pop(key, ()):
+    for array in _unread.pop(key, ()):
         data = bytearray(struct.calcsize(_FIELDS))
-        native.copy_to_host(data, found)
+        native.copy_to_host(data, array)
         state, value, axis, size = struct.unpack(_FIELDS, data)
         if state:
             errors.append(negative_power(value) if axis == _EXPONENT else out_of_range(value, axis, size))
-            native.fill(found, _EMPTY)
+            native.fill(array, _EMPTY)
             native.current_stream().synchronize()  # before another stream writes it
     if errors:
         raise errors[0]

@@ -1,4 +1,4 @@
-"""What devices there are and what they can do."""
+"""Devices and what they can do."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _facts(device_id: int) -> dict[str, Any]:
 
 
 class Facts(NamedTuple):
-    """What choices of kernels ask of a device.
+    """The facts of a device that choices of kernels ask for.
 
     capability: 90 for SM 9.0. sm_count: streaming multiprocessors. shared_bytes: shared memory that a block may ask
     for. clock_khz: of a multiprocessor; bandwidth: bytes of memory in a second; 0 where the driver does not say.
@@ -128,7 +128,7 @@ def get_device_info(device_id: int = 0) -> DeviceInfo:
 
 
 def get_device_capabilities(device_id: int = 0) -> DeviceCapabilities:
-    """What a device can do; the simulated one has no tensor cores. Raises DriverError when there is no such device."""
+    """Features of a device; the simulated one has no tensor cores. Raises DriverError when there is no such device."""
     facts = device_facts(device_id)
     sm = 10 * facts["compute_major"] + facts["compute_minor"]
     return DeviceCapabilities(

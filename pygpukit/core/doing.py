@@ -1,4 +1,4 @@
-"""What takes long, told while it is done: said by who does it, heard by who waits for it on the same thread."""
+"""Long work, named while it is done: said by who does it, heard by who waits for it on the same thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _heard: ContextVar[Callable[[str], object] | None] = ContextVar("doing", default
 
 
 def say(what: str) -> None:
-    """What begins now, in a few words: "Compiling scale". Nothing happens where nobody waits."""
+    """Say what begins now, in a few words: "Compiling scale". Nothing happens where nobody waits."""
     hear = _heard.get()
     if hear is not None:
         hear(what)

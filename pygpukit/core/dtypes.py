@@ -38,7 +38,7 @@ _HOST_NAMES = {
 
 
 class DataTypeKind(str, Enum):
-    """What a type is. The value is its name; beside a string it is NumPy's letter: `x.dtype.kind == "f"`, `in "iu"`."""
+    """The kind of a type. The value is its name; beside a string it is NumPy's letter: x.dtype.kind == "f" or "iu"."""
 
     def __new__(cls, name: str) -> DataTypeKind:
         member = str.__new__(cls, _LETTERS[name.rstrip("_em0123456789")])
@@ -98,18 +98,18 @@ class DataType:
         import numpy as np
 
         name = np.dtype(dtype).name
-        found = _SPELLINGS.get(name)
-        if found is None:
+        known = _SPELLINGS.get(name)
+        if known is None:
             raise _unknown(f"NumPy dtype {name!r}")
-        return found
+        return known
 
     @staticmethod
     def from_string(name: str) -> DataType:
         """The type of that name or short name. Raises DTypeError, which lists the names."""
-        found = _SPELLINGS.get(name)
-        if found is None:
+        known = _SPELLINGS.get(name)
+        if known is None:
             raise _unknown(f"dtype {name!r}")
-        return found
+        return known
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -225,21 +225,21 @@ def as_dtype(spelling: Any) -> DataType:
     if isinstance(spelling, DataType):
         return spelling
     try:
-        found = _SPELLINGS.get(spelling)
+        known = _SPELLINGS.get(spelling)
     except TypeError:  # unhashable
-        found = None
-    if found is not None:
-        return found
+        known = None
+    if known is not None:
+        return known
     # A NumPy spelling can only come from a process that has NumPy loaded; a short name such as "f4" may not.
     named = isinstance(spelling, str)
     if _PLAIN_NAME.fullmatch(spelling) if named else spelling is not None and "numpy" in sys.modules:
         import numpy as np
 
         with contextlib.suppress(TypeError, ValueError, DeprecationWarning):
-            found = _SPELLINGS.get(np.dtype(spelling).name)
-    if found is None:
+            known = _SPELLINGS.get(np.dtype(spelling).name)
+    if known is None:
         raise _unknown(f"dtype {spelling!r}")
-    return found
+    return known
 
 
 native.register_dtypes(

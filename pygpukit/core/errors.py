@@ -16,7 +16,7 @@ class GPUError(RuntimeError):
     """Root of all errors of this package."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a traceback of its own: that of the user's code."""
+        """The traceback that IPython shows instead of its own: that of the user's code."""
         from pygpukit.core.frames import rendered
 
         return rendered(self)
@@ -42,7 +42,7 @@ class DriverError(GPUError):
 
 @dataclass(frozen=True)
 class Finding:
-    """What checked mode found in a kernel.
+    """A finding of checked mode in a kernel.
 
     kind: "out of bounds", "misaligned", "use after free", "uninitialised", "race", "divergent barrier", "deadlock",
     "warp mask", "warp matrix", "integer division by zero", "time limit", "stack overflow" or "assert". line: in the
@@ -118,7 +118,7 @@ class ContextLostError(DriverError):
 
 
 def driver_error(message: str, code: int = 999, name: str = "CUDA_ERROR_UNKNOWN") -> DriverError:
-    """What the compiled core raises for a failed device call: a DriverError, or its kin that says what was lost."""
+    """The error that the core raises for a failed device call: a DriverError, or its kin that says what was lost."""
     from pygpukit.core.faults import error_for  # a process without faults does not pay for it
 
     return error_for(message, code, name)
@@ -217,7 +217,7 @@ class OutOfMemoryError(GPUError, MemoryError):
 
 
 def negative_power(exponent: int) -> ValueError:
-    """What integers to a negative power raise."""
+    """The error that integers to a negative power raise."""
     return ValueError(f"power: integers to the negative power {exponent} are not integers; convert to a float first")
 
 

@@ -24,10 +24,10 @@ def install_command(*extras: str) -> str:
     if source is None and (libraries := requirements(extras)):
         return "python -m pip install " + " ".join(f'"{one}"' for one in libraries)
     editable, place = source or (True, "CLONE")
-    wanted = f"[{','.join(extras)}]"
+    option = f"[{','.join(extras)}]"
     if editable:
-        return f'python -m pip install -e "{"." if Path(place) == Path.cwd() else place}{wanted}"'
-    return f'python -m pip install "{f"{NAME}{wanted} @ {place}" if "://" in place else place + wanted}"'
+        return f'python -m pip install -e "{"." if Path(place) == Path.cwd() else place}{option}"'
+    return f'python -m pip install "{f"{NAME}{option} @ {place}" if "://" in place else place + option}"'
 
 
 def need(module: str, extra: str, why: str) -> ModuleType:
@@ -53,7 +53,7 @@ def _absent(modules: list[str], extra: str, why: str) -> ModuleNotFoundError:
 
 @cache
 def _source() -> tuple[bool, str] | None:
-    """Whether this package runs from its source, and where that is, or what it was installed from; None: not known."""
+    """Finds out if this package runs from its source, and where that is, or what it was installed from; or None."""
     from urllib.parse import unquote, urlsplit
 
     folder = Path(__file__).resolve().parents[2]
@@ -69,7 +69,7 @@ def _source() -> tuple[bool, str] | None:
 
 
 def _origin() -> dict[str, Any]:
-    """What pip wrote down about where this package came from; {} where it did not."""
+    """The record of pip on where this package came from; {} where it has none."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -80,7 +80,7 @@ def _origin() -> dict[str, Any]:
 
 
 def requirements(extras: Sequence[str]) -> list[str]:
-    """What these extras ask for, those within others included, by the metadata of the installed package."""
+    """The requirements of these extras, those within others included, by the metadata of the installed package."""
     import re
     from importlib.metadata import PackageNotFoundError, requires
 
@@ -88,9 +88,9 @@ def requirements(extras: Sequence[str]) -> list[str]:
         asked = [re.fullmatch(r"(.*?) ?; extra == ['\"](.*)['\"]", line) for line in requires(NAME) or ()]
     except PackageNotFoundError:  # a folder that was copied
         return []
-    found: list[str] = []
+    names: list[str] = []
     for one in asked:
         if one and one[2] in extras:
             own = re.fullmatch(rf"{NAME}\[(.*)\]", one[1])
-            found += requirements(own[1].split(",")) if own else [one[1]]
-    return list(dict.fromkeys(found))
+            names += requirements(own[1].split(",")) if own else [one[1]]
+    return list(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""What is told when a kernel faults on the CUDA device: which launch it was, and that the process's context is lost.
+"""Reports of a kernel's fault on the CUDA device: which launch it was, and that the process's context is lost.
 
 A CUDA context does not survive an illegal address, a trap or the like, and no call brings it back in the same process.
 The driver does not say which kernel it was; the ring of event records does, up to the launches since the last wait.

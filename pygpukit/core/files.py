@@ -17,7 +17,7 @@ def read_regular(path: str | os.PathLike[str]) -> bytes:
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether something is there that is neither a regular file nor a folder: a pipe, a socket, a device."""
+    """True where something is there that is neither a regular file nor a folder: a pipe, a socket, a device."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):

@@ -33,7 +33,7 @@ class Graph:
 
     @property
     def launches(self) -> int:
-        """How many launches it has."""
+        """The number of launches in it."""
         return self._native.launches
 
     def launch(self, stream: Stream | None = None) -> None:
@@ -83,8 +83,8 @@ def _bytes_of(array: GPUArray) -> GPUArray:
     return native.view(array, (array.storage_nbytes,), (1,), 0, "uint8")
 
 
-def _compare(array: GPUArray, found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
-    different = (found != expected).nonzero()[0]
+def _compare(array: GPUArray, actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+    different = (actual != expected).nonzero()[0]
     if different.size:
         name = f"array {array.name!r}" if array.name else f"an array of {array.dtype}"
         raise GPUError(
@@ -107,5 +107,5 @@ def capture(stream: Stream) -> Iterator[Graph]:
 
 
 def capturing() -> bool:
-    """Whether the current stream is captured: what is queued now does not run now."""
+    """True while the current stream is captured: what is queued now does not run now."""
     return native.is_capturing()

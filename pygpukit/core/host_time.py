@@ -1,4 +1,4 @@
-"""How long a thread worked or waited for a core, without what it slept or waited for a device. On Linux alone."""
+"""Time in which a thread worked or waited for a core, without what it slept or waited for a device. On Linux alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Account:
         self._file = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY)
 
     def worked_ns(self) -> int | None:
-        """What its thread worked or waited for a core; None once that has ended. From any thread."""
+        """The time that its thread worked or waited for a core; None once that has ended. From any thread."""
         try:
             ran, waited, *_ = os.pread(self._file, 128, 0).split()
             return int(ran) + int(waited)

@@ -1,4 +1,4 @@
-"""What only Linux tells or does: free memory, and dying with the parent, also while busy in native code."""
+"""Functions of Linux alone: free memory, and dying with the parent, also while busy in native code."""
 
 from __future__ import annotations
 

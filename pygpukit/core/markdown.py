@@ -26,7 +26,7 @@ def inert(text: str) -> str:
     are written as \\x1b. Takes time in proportion to the text.
     """
     lines = visible(text).split("\n")
-    made: list[str] = []
+    escaped: list[str] = []
     prose: list[str] = []
     at = 0
     while at < len(lines):
@@ -35,15 +35,15 @@ def inert(text: str) -> str:
             prose.append(lines[at])
             at += 1
             continue
-        made += _prose(prose)
+        escaped += _prose(prose)
         prose = []
         end = at + 1
         while end < len(lines) and not _closes(lines[end], opening[2]):
             end += 1
         code = lines[at + 1 : end]
-        made += _fenced(opening, code[:-1] if end == len(lines) and code[-1:] == [""] else code)
+        escaped += _fenced(opening, code[:-1] if end == len(lines) and code[-1:] == [""] else code)
         at = end + 1
-    return "\n".join([*made, *_prose(prose)])
+    return "\n".join([*escaped, *_prose(prose)])
 
 
 def _closes(line: str, fence: str) -> bool:
@@ -63,12 +63,12 @@ def _prose(lines: list[str]) -> list[str]:
     """Lines that are not in a block of code."""
     if not lines:
         return []
-    made, last = [], 0
+    escaped, last = [], 0
     text = "\n".join(lines)
     for formula in _MATH.finditer(text):
-        made += [_spans(text[last : formula.start()]), _formula(formula[0])]
+        escaped += [_spans(text[last : formula.start()]), _formula(formula[0])]
         last = formula.end()
-    return ["".join([*made, _spans(text[last:])])]
+    return ["".join([*escaped, _spans(text[last:])])]
 
 
 def _spans(text: str) -> str:

@@ -12,7 +12,7 @@ _SUCCESS, _NOT_SUPPORTED, _INSUFFICIENT_SIZE = 0, 3, 7
 _TEMPERATURE_GPU, _PCIE_TX, _PCIE_RX = 0, 0, 1
 _CLOCKS = {"sm": 1, "memory": 2}
 _MAX_PROCESSES = 4096
-_NOT_TOLD = 2**64 - 1
+_UNREPORTED = 2**64 - 1
 
 # Bits of nvmlDeviceGetCurrentClocksThrottleReasons, as its documentation names them.
 THROTTLE_REASONS = {
@@ -172,7 +172,7 @@ class NvmlDevice:
                 return self._words(code)
             else:
                 break
-        return [Process(row.pid, None if row.used == _NOT_TOLD else row.used) for row in rows[: count.value]]
+        return [Process(row.pid, None if row.used == _UNREPORTED else row.used) for row in rows[: count.value]]
 
     def _uint(self, name: str, *args: object, scale: float = 1) -> Reading:
         value = ctypes.c_uint()

@@ -1,4 +1,4 @@
-"""What kernels print, brought to Python's standard output in the order in which it was printed."""
+"""Output of kernels, brought to Python's standard output in the order in which it was printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether somebody may look later at what the device does: then it is recorded from the first task or context on."""
+"""Recording of what the device does, from the first task or context on, where somebody may look at it later."""
 
 from __future__ import annotations
 

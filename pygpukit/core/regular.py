@@ -24,8 +24,8 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
         raise
 
 
-def _check(found: os.stat_result, path: str | os.PathLike[str]) -> None:
-    kind = stat.S_IFMT(found.st_mode)
+def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(21, os.strerror(21), os.fspath(path))
     if kind != stat.S_IFREG:

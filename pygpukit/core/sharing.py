@@ -1,4 +1,4 @@
-"""How a device is divided or shared by the system: MIG instances and MPS servers, as the drivers tell."""
+"""Division and sharing of a device by the system: MIG instances and MPS servers, as the drivers tell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pygpukit.core.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
 
 @dataclass(frozen=True)
 class DeviceSharing:
-    """What is shared with other processes by the system's own means. `str()` of it is one line.
+    """The sharing of a device with other processes by the system's own means. `str()` of it is one line.
 
     mig: "instance" (the device is a MIG instance, a fixed part of a card), "on" (the card is in MIG mode, and this is
     not an instance), "off" or "unknown". instance: the numbers of the GPU instance and the compute instance.
@@ -44,12 +44,12 @@ def divide() -> None:
 
 
 def divided() -> bool:
-    """Whether kernels may get a few multiprocessors that lie anywhere: some are tasks', or MPS gives a part."""
+    """True where kernels may get a few multiprocessors that lie anywhere: some are tasks', or MPS gives a part."""
     return _divided or "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" in os.environ
 
 
 def device_sharing(device_id: int = 0, *, library: str | None = None) -> DeviceSharing:
-    """Whether a device is a MIG instance, and whether an MPS server serves this process. Changes nothing.
+    """Finds out if a device is a MIG instance, and if an MPS server serves this process. Changes nothing.
 
     library: the file of NVML to ask about MIG; None is the system's. Raises DriverError when there is no such device.
     """
@@ -66,14 +66,14 @@ def device_sharing(device_id: int = 0, *, library: str | None = None) -> DeviceS
 
 def _mig(uuid: bytes, library: str | None, reasons: dict[str, str]) -> tuple[str, tuple[int, int] | None]:
     try:
-        found = NvmlDevice(uuid, LIBRARY if library is None else library).mig()
+        is_mig = NvmlDevice(uuid, LIBRARY if library is None else library).mig()
     except NvmlUnavailableError as error:
         reasons["mig"] = str(error)
         return "unknown", None
-    if isinstance(found, str):
-        reasons["mig"] = found
+    if isinstance(is_mig, str):
+        reasons["mig"] = is_mig
         return "unknown", None
-    return found
+    return is_mig
 
 
 def _threads_percent() -> float | None:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from pygpukit import _core
 from pygpukit.core import host_time
 
-_LEAST = 0.01  # of the device; less than a promise by a point, or by a tenth of it, is what turns come to
+_MIN_SHORTFALL = 0.01  # of the device; less than a promise by a point, or by a tenth of it, is what turns come to
 _PART = 0.1
 
 
 class Shortfall(Enum):
-    """What a share below its promise comes from. The value is how it is said."""
+    """The cause of a share below its promise. The value is how it is said."""
 
     NONE = ""
     NOT_ASKED_FOR = "not asked for"
@@ -23,7 +23,7 @@ class Shortfall(Enum):
 
 
 class Had(NamedTuple):
-    """What a tenant had in a stretch of time, in ns.
+    """The time that a tenant had in a stretch, in ns.
 
     asked_ns: it had work that was not done, with the device or waiting; others_ns: of the device's time, what others
     had meanwhile. waited_ns, throttled_ns: its work waited for a turn, was held by its limit. host_ns: its thread
@@ -44,14 +44,14 @@ class Had(NamedTuple):
         return self.gpu_ns / self.span_ns if self.span_ns > 0 else 0.0
 
     def since(self, before: Had) -> Had:
-        """What was added since an earlier one."""
+        """The difference to an earlier one."""
         host = None if self.host_ns is None or before.host_ns is None else self.host_ns - before.host_ns
         added = [now - then for now, then in zip(self[:-1], before[:-1], strict=True)]
         return Had(*added)._replace(host_ns=host)
 
 
 def had_by(task: _core.TaskRecord) -> Had:
-    """What a task has had since it was started, to its end."""
+    """The time that a task has had since it was started, to its end."""
     if not task.started_ns:
         return Had(0, 0, 0, 0, 0, 0)
     span_ns = (task.finished_ns or _core.now_ns()) - task.started_ns
@@ -68,17 +68,17 @@ def shortfall(promised: float, had: Had) -> Shortfall:
     limit, or others, who had more than their part of what the device gave while it asked. If they had not, the device
     stood idle or was not asked.
     """
-    least = promised - max(_LEAST, _PART * promised)
-    if had.span_ns <= 0 or promised <= 0 or had.gpu_ns >= least * had.span_ns:
+    threshold = promised - max(_MIN_SHORTFALL, _PART * promised)
+    if had.span_ns <= 0 or promised <= 0 or had.gpu_ns >= threshold * had.span_ns:
         return Shortfall.NONE
     idle_ns = had.span_ns - had.asked_ns
-    given_ns = had.gpu_ns + had.others_ns
+    total_ns = had.gpu_ns + had.others_ns
     if had.asked_ns >= promised * had.span_ns:
         if had.throttled_ns > had.waited_ns:
             return Shortfall.HELD_BY_LIMIT
-        if had.gpu_ns < least * given_ns:
+        if had.gpu_ns < threshold * total_ns:
             return Shortfall.BROKEN
-        if had.asked_ns - had.throttled_ns - given_ns > idle_ns:
+        if had.asked_ns - had.throttled_ns - total_ns > idle_ns:
             return Shortfall.HOST_TOO_SLOW
     busy = had.host_ns is not None and had.host_ns >= idle_ns / 2
     return Shortfall.HOST_TOO_SLOW if busy else Shortfall.NOT_ASKED_FOR

@@ -54,23 +54,23 @@ def _size(text: str, field: str) -> int:
     return bytes_
 
 
-def whole(value: SupportsIndex, field: str, wanted: str) -> int:
+def whole(value: SupportsIndex, field: str, expected: str) -> int:
     """A whole number, or InvalidSpecError that names the field and says what is wanted."""
     if isinstance(value, bool):
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field)
+        raise InvalidSpecError(f"{field}={value!r}; give {expected}", field)
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted}", field) from None
+        raise InvalidSpecError(f"{field}={value!r}; give {expected}", field) from None
 
 
 def factor(value: SupportsFloat, field: str, positive: bool = False) -> float:
     """A finite number that float32 has, rounded; above 0 there if `positive`. InvalidSpecError names the field."""
-    wanted = "a finite number above 0" if positive else "a finite number"
+    expected = "a finite number above 0" if positive else "a finite number"
     try:
         number = float(value) if hasattr(value, "__float__") else None
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or not abs(number) <= _LARGEST or (positive and number < _SMALLEST):
-        raise InvalidSpecError(f"{field}={value!r}; give {wanted} that float32 has", field)
+        raise InvalidSpecError(f"{field}={value!r}; give {expected} that float32 has", field)
     return number

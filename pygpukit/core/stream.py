@@ -195,8 +195,8 @@ def default_stream() -> Stream:
 
 def find_stream(id: int) -> Stream | None:
     """The stream that shows this id: one that Stream() or Stream.from_external() made and that is still there."""
-    found = _known.get(id)
-    return None if found is None else Stream._of(found)
+    stream = _known.get(id)
+    return None if stream is None else Stream._of(stream)
 
 
 def current_stream() -> Stream:

@@ -93,5 +93,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     lower = {one.lower(): one for one in known}
-    found = get_close_matches(name.lower(), lower, 1, 0.6)
-    return f"did you mean {lower[found[0]]}? " if found else ""
+    matches = get_close_matches(name.lower(), lower, 1, 0.6)
+    return f"did you mean {lower[matches[0]]}? " if matches else ""

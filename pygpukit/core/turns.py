@@ -14,12 +14,12 @@ def turn() -> AbstractContextManager[None]:
     return _giver()
 
 
-def is_free(given: AbstractContextManager[None]) -> bool:
-    """Whether nobody waits for this turn's end, so that what is likely to be asked for next may be begun in it."""
-    return isinstance(given, nullcontext)
+def is_free(ends: AbstractContextManager[None]) -> bool:
+    """True where nobody waits for this turn's end, so that what is likely to be asked for next may be begun in it."""
+    return isinstance(ends, nullcontext)
 
 
-def given_by(giver: Giver) -> None:
+def set_giver(giver: Giver) -> None:
     """From now on giver() says when the running code's turn is: the scheduler brings it."""
     global _giver
     _giver = giver

@@ -20,6 +20,7 @@ PACKAGES = (
     "telemetry",
     "scheduler",
     "ops",
+    "core",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {
@@ -41,6 +42,8 @@ BANNED = {
 ALLOWED = {
     "Conversation.__init__.told",  # documented parameter
     "BoundedProtocol.connection_made",  # asyncio's
+    "NvrtcErrorCode.FunctionNotFound",  # documented, as NVRTC has it
+    "ModelNotFoundError",  # documented
     "Rules.most_probable",  # mathematics
 }
 # Other languages, as far as they are renamed: the words that no declaration has.
