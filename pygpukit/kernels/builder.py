@@ -26,11 +26,11 @@ def kernel(spec: KernelSpec, args: Sequence[native.ArrayBase | bytes]) -> native
             image(spec)
         pretended.current.asked[spec] = None
         return pretended.Nothing()  # type: ignore[return-value]
-    made = image(spec)
-    symbol, name = made.symbol(spec.expression), spec.expression.replace("pk::", "")
-    function = native.Module(made.image).function(symbol)
+    compiled = image(spec)
+    symbol, name = compiled.symbol(spec.expression), spec.expression.replace("pk::", "")
+    function = native.Module(compiled.image).function(symbol)
     params = spec.parameters or [parameter(i, arg) for i, arg in enumerate(args)]
-    slicing.remember_image(function, name, made, symbol)
+    slicing.remember_image(function, name, compiled, symbol)
     return native.Kernel(function, name, params)
 
 
@@ -97,7 +97,7 @@ def _is_bundled(spec: KernelSpec) -> bool:
 
 
 def parameter(position: int, arg: native.ArrayBase | bytes) -> Parameter:
-    """How a kernel of the package takes an argument: arrays as pointers, bytes by value."""
+    """The parameter of a kernel of the package for an argument: arrays as pointers, bytes by value."""
     if isinstance(arg, bytes):
         return f"value{position}", "struct", 0, len(arg)
     return f"array{position}", "pointer", _ANY_TYPE, 8

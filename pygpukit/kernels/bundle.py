@@ -50,12 +50,12 @@ def find(arch: str, spec: KernelSpec) -> Image | None:
 
 
 def missing(path: Path, architectures: Iterable[str], units: Iterable[Unit]) -> list[str]:
-    """What a bundle lacks, or has for other kernel texts only: "sm_80: ops/elementwise/elementwise.cu (40 kernels)"."""
-    wanted = list(units)
+    """The kernels that a bundle lacks, or has for other texts: "sm_80: ops/elementwise/elementwise.cu (40 kernels)"."""
+    asked = list(units)
     return [
         f"{arch}: {unit}"
         for arch in architectures
-        for unit in wanted
+        for unit in asked
         if unit.is_ahead(arch) and _key(arch, unit) not in _group(path, arch)
     ]
 

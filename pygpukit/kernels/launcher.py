@@ -21,14 +21,14 @@ def launch(spec: KernelSpec, grid: Extent, block: Extent, *args: native.ArrayBas
     Raises as compile_source(), KernelArgumentError for arguments that do not fit its parameters.
     """
     device = native.current_device()
-    found = _kernels.get((device, spec))
-    if found is None:
+    kernel = _kernels.get((device, spec))
+    if kernel is None:
         from pygpukit.kernels import builder
 
-        found = _kernels[device, spec] = builder.kernel(spec, args)
+        kernel = _kernels[device, spec] = builder.kernel(spec, args)
     flags = spec.flags | _OVERLAP if spec.overlapping and _can_overlap(device) else spec.flags
-    found.bind(grid, block, spec.shared_bytes, None, flags, spec.cluster)(*args)
-    return found
+    kernel.bind(grid, block, spec.shared_bytes, None, flags, spec.cluster)(*args)
+    return kernel
 
 
 @cache

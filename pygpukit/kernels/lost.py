@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _lost: dict[tuple[int, str], str] = {}  # by device and source: why
-_told: set[tuple[str, str]] = set()
+_warned: set[tuple[str, str]] = set()
 
 
 class KernelLostError(NvrtcError):
@@ -43,8 +43,8 @@ def why(spec: KernelSpec) -> str:
 
 def tell(cost: str, reason: str) -> None:
     """Warn what it costs that a kernel is missing, and why, with what mends it: each once."""
-    if (cost, reason) not in _told:
-        _told.add((cost, reason))
+    if (cost, reason) not in _warned:
+        _warned.add((cost, reason))
         warnings.warn(f"{cost}: {reason}", RuntimeWarning, stacklevel=frames_inside_package())
 
 

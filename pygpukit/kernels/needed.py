@@ -27,8 +27,8 @@ _PERIOD_S = 0.02
 @cache
 def listed() -> dict[str, dict[str, list[list[Any]]]]:
     """By model and architecture: source, name expression and options of each kernel."""
-    found: dict[str, dict[str, list[list[Any]]]] = json.loads(LISTED.read_text(encoding="utf-8"))
-    return found
+    kernels: dict[str, dict[str, list[list[Any]]]] = json.loads(LISTED.read_text(encoding="utf-8"))
+    return kernels
 
 
 def of(model: str, arch: str) -> list[list[Any]]:
@@ -76,9 +76,9 @@ class Coming:
 
         expressions: dict[Unit, list[str]] = {}
         assert self._arch is not None
-        wanted = of(self._model, self._arch)
-        self.total = len(wanted)
-        for source, expression, options in wanted:
+        needed = of(self._model, self._arch)
+        self.total = len(needed)
+        for source, expression, options in needed:
             unit = Alone(sources.text(source), name=source, options=options, arch=self._arch)
             expressions[unit] = [expression]
         try:

@@ -44,10 +44,10 @@ def planning(arch: str, compiles: bool = False, **facts: Any) -> Iterator[dict[K
         raise BackendUnavailableError(
             "plans for another device are made on the simulated one", "sim", f"{here} is open"
         )
-    found = re.fullmatch(r"sm_(\d+)[af]?", arch)
-    if found is None or int(found[1]) not in _FACTS:
+    match = re.fullmatch(r"sm_(\d+)[af]?", arch)
+    if match is None or int(match[1]) not in _FACTS:
         raise ValueError(f"arch={arch!r}; it is one of {', '.join(f'sm_{one}' for one in _FACTS)}")
-    number = int(found[1])
+    number = int(match[1])
     multiprocessors, shared = _FACTS[number]
     pretending = pretended.Pretended(
         arch,

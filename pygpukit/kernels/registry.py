@@ -1,4 +1,4 @@
-"""What built-in kernels there are. Specs register themselves; nothing lists the modules that make them.
+"""The catalogue of built-in kernels. Specs register themselves; nothing lists the modules that make them.
 
 A source is found by its file: the modules of its folder make specs for it.
 """
@@ -58,7 +58,7 @@ def catalogue() -> Iterator[Unit]:
         for folder in sorted({path.parent for path in root.rglob("*.cu")}):
             package = ".".join((name, *folder.relative_to(root).parts))
             import_module(package)
-            for found in iter_modules([str(folder)]):
-                import_module(f"{package}.{found.name}")
+            for module in iter_modules([str(folder)]):
+                import_module(f"{package}.{module.name}")
     for source in sorted(_listings):
         yield from units(source)

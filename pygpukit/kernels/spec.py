@@ -60,7 +60,7 @@ class KernelSpec:
 
     flags: int = field(init=False, repr=False)  # PK_LAUNCH_*, but for overlapping: not every device can
     source: str = field(init=False, repr=False)  # the source's key: sources.text() has its text
-    _made: dict[Any, KernelSpec] = field(init=False, repr=False, default_factory=dict)
+    _variants: dict[Any, KernelSpec] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.front_end not in FRONT_ENDS:
@@ -75,10 +75,10 @@ class KernelSpec:
         """The kernel of this source with that name expression, and other attributes where some are given: the same
         object each time."""
         key = (expression, *attributes.items()) if attributes else expression
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = replace(self, expression=expression, family=self, **attributes)
-        return found
+        variant = self._variants.get(key)
+        if variant is None:
+            variant = self._variants[key] = replace(self, expression=expression, family=self, **attributes)
+        return variant
 
     def structure(self, name: str, **arguments: int) -> Structure:
         """A structure that the source, or a header of the package that it reaches, declares: what packs it. arguments:

@@ -72,11 +72,11 @@ class Structure:
         form += f"{self.layout.size - at}x"
         # By the extent of an array, and how many numbers are given: what follows them.
         rows = {field.extents[-1] for field in fields if field.extents}
-        scope: dict[str, Any] = {f"_zeros{n}": [(0,) * (n - given) for given in range(n + 1)] for n in rows}
+        scope: dict[str, Any] = {f"_zeros{n}": [(0,) * (n - length) for length in range(n + 1)] for n in rows}
         scope |= {"_pack": struct.Struct(form).pack, "_whole": _whole}
         names, values = ", ".join(field.name for field in fields), ", ".join(map(_values, fields))
-        made: Callable[..., bytes] = eval(f"lambda *, {names}: _pack({values})", scope)  # only what is declared
-        return made
+        packer: Callable[..., bytes] = eval(f"lambda *, {names}: _pack({values})", scope)  # only what is declared
+        return packer
 
     @cached_property
     def layout(self) -> _Layout:
@@ -103,10 +103,10 @@ def enumeration(header: str, name: str) -> dict[str, int]:
     from pygpukit.jit.compile import headers
 
     text = _COMMENT.sub(" ", "\n".join(headers.reached([header]).values()))
-    found = re.search(rf"\benum\s+{name}\s*{{([\sk\w,]*)}}\s*;", text)
-    if found is None:
+    match = re.search(rf"\benum\s+{name}\s*{{([\sk\w,]*)}}\s*;", text)
+    if match is None:
         raise ValueError(f"{header} declares no enumeration {name} of names alone")
-    names = [one.strip().removeprefix("k") for one in found[1].split(",") if one.strip()]
+    names = [one.strip().removeprefix("k") for one in match[1].split(",") if one.strip()]
     return {re.sub(r"(?<!^)(?=[A-Z])", "_", one).lower(): number for number, one in enumerate(names)}
 
 
@@ -123,12 +123,12 @@ class _Text:
         self._constants = {name: int(value) for name, value in _CONSTANT.findall(self._text)}
 
     def layout(self, name: str, arguments: dict[str, int]) -> _Layout:
-        found = re.search(rf"\bstruct\s+(?:alignas\((\d+)\)\s+)?{name}\s*{{(.*?)}}\s*;", self._text, re.DOTALL)
-        if found is None:
+        match = re.search(rf"\bstruct\s+(?:alignas\((\d+)\)\s+)?{name}\s*{{(.*?)}}\s*;", self._text, re.DOTALL)
+        if match is None:
             raise ValueError(f"no structure {name} is declared in the kernel's text")
         fields: list[Field] = []
-        offset, alignment = 0, int(found[1] or 1)
-        for declaration in filter(None, (part.strip() for part in found[2].split(";"))):
+        offset, alignment = 0, int(match[1] or 1)
+        for declaration in filter(None, (part.strip() for part in match[2].split(";"))):
             parsed = _DECLARATION.fullmatch(declaration)
             if parsed is None:
                 raise ValueError(f"{name}: the field {declaration!r} is not understood; declare numbers or structures")
@@ -152,14 +152,14 @@ class _Text:
             return _CODES[name], size, size
         if name in arguments:
             return "s", arguments[name], arguments[name]
-        plain, _, given = name.partition("<")
+        plain, _, template_arguments = name.partition("<")
         template = re.search(rf"template\s*<([^>]*)>\s*struct\s+(?:alignas\(\d+\)\s+)?{plain}\b", self._text)
         inner: dict[str, int] = {}
-        if given:
+        if template_arguments:
             if template is None:
                 raise ValueError(f"{owner}: no template {plain} is declared in the kernel's text")
             names = [one.split()[-1] for one in template[1].split(",")]
-            values = (self._value(owner, one, arguments) for one in given.rstrip("> ").split(","))
+            values = (self._value(owner, one, arguments) for one in template_arguments.rstrip("> ").split(","))
             inner = dict(zip(names, values, strict=True))
         layout = self.layout(plain, inner)
         return "structure", layout.size, layout.alignment

@@ -21,6 +21,7 @@ PACKAGES = (
     "scheduler",
     "ops",
     "core",
+    "kernels",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {

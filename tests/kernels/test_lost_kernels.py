@@ -31,7 +31,7 @@ class Machine:
         patch.setattr(tile, "missing", lambda: "")
         patch.setattr(builder, "_is_bundled", lambda spec: False)
         patch.setattr(builder.bundle, "find", lambda arch, spec: None)
-        patch.setattr(lost, "_told", set())
+        patch.setattr(lost, "_warned", set())
         self.patch = patch
 
     def without_tileiras(self) -> None:
