@@ -209,9 +209,9 @@ class GPUArray(Methods, native.ArrayBase):
         if dtype is None and (new_shape is None or isinstance(new_shape, (int, tuple, list))):
             shape = self.shape if new_shape is None else _extents((new_shape,))
             return self._reshaped(shape, "view", may_copy=False)
-        wanted = as_dtype(new_shape if dtype is None else dtype)
-        shape, strides = layout.retyped(self.shape, self.strides, self.dtype, wanted)
-        return native.view(self, shape, strides, self.offset, wanted)
+        target = as_dtype(new_shape if dtype is None else dtype)
+        shape, strides = layout.retyped(self.shape, self.strides, self.dtype, target)
+        return native.view(self, shape, strides, self.offset, target)
 
     def transpose(self, *axes: Any) -> GPUArray:
         """A view with permuted axes, reversed when none are given."""

@@ -45,22 +45,22 @@ def export(
             "__dlpack__: the simulated device's memory is not handed over implicitly; call .to_numpy(), or ask for a "
             "copy on the host with np.from_dlpack(array, device='cpu')"
         )
-    wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+    requested = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
     versioned = max_version is not None and max_version[0] >= 1
     if array.dtype in STORAGE_ONLY and not versioned:
         raise BufferError(
             f"__dlpack__: {array.dtype} needs DLPack 1.1, the consumer asked for less; hand over .view('uint8')"
         )
-    if wanted == (CPU, 0):
+    if requested == (CPU, 0):
         if copy is False:
             raise BufferError("__dlpack__: device memory cannot be seen from the host without a copy; allow it")
         if stream is not None:
             raise BufferError(f"__dlpack__: stream {stream!r} for a copy on the host, which has no streams; use None")
         host = array.to_numpy()
         return native.dlpack_export(array, CPU, versioned, True, _NO_ORDER, host)
-    if wanted != here:
+    if requested != here:
         raise BufferError(
-            f"__dlpack__: the array is on device {here} (DLDeviceType, index), {wanted} was asked for; "
+            f"__dlpack__: the array is on device {here} (DLDeviceType, index), {requested} was asked for; "
             "use .to_device(...) first, or (1, 0) for a copy on the host"
         )
     order = _consumer(stream)
@@ -132,8 +132,8 @@ def is_on_host(x: Any) -> bool:
 def _from_device(x: Any, device: tuple[int, int], copy: bool | None) -> GPUArray:
     handle = native.current_stream().handle or _LEGACY_DEFAULT
     keyed = {"dl_device": device} if is_sim() else {}
-    keeper, found, address, nbytes, shape, strides, offset, dtype, read_only = _take(x, stream=handle, **keyed)
-    array = over_foreign(address, nbytes, shape, strides, offset, dtype, keeper, found[1])
+    keeper, buffer, address, nbytes, shape, strides, offset, dtype, read_only = _take(x, stream=handle, **keyed)
+    array = over_foreign(address, nbytes, shape, strides, offset, dtype, keeper, buffer[1])
     if read_only and copy is False:
         raise BufferError("from_dlpack: the memory is read-only and arrays here are not; allow a copy")
     return array.clone() if copy or read_only else array

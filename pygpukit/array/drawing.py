@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_drawing() -> bool:
-    """Whether matplotlib is what asks NumPy for an array, directly or through functions of NumPy's."""
+    """True where matplotlib is what asks NumPy for an array, directly or through functions of NumPy's."""
     frame: FrameType | None = sys._getframe(2)  # who called __array__
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]

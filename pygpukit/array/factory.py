@@ -36,12 +36,12 @@ def full(shape: ShapeLike, fill_value: Any, dtype: DTypeLike | None = None, orde
     """
     if columns(order):
         return full(shape, fill_value, dtype).copy(order="F")
-    wanted = None if dtype is None else as_dtype(dtype)
-    if isinstance(fill_value, complex) and wanted is not None and wanted not in promotion.COMPLEX and wanted != bool_:
+    result_dtype = None if dtype is None else as_dtype(dtype)
+    if isinstance(fill_value, complex) and result_dtype is not None and result_dtype not in (*promotion.COMPLEX, bool_):
         import numpy as np
 
         lost = getattr(np, "exceptions", np).ComplexWarning
-        warnings.warn(f"full: the imaginary part of {fill_value} is lost in {wanted}", lost, stacklevel=2)
+        warnings.warn(f"full: the imaginary part of {fill_value} is lost in {result_dtype}", lost, stacklevel=2)
         fill_value = fill_value.real
     if not isinstance(fill_value, (bool, int, float, complex)):
         value = asarray(fill_value)
@@ -101,8 +101,8 @@ def full_like(
     shape: ShapeLike | None = None,
 ) -> GPUArray:
     """full() with the shape and type of another array. dtype, shape, order: others instead."""
-    extents, own, given = _like(array, dtype, order, shape)
-    return full(extents, fill_value, own, given)
+    extents, own, result_dtype = _like(array, dtype, order, shape)
+    return full(extents, fill_value, own, result_dtype)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> GPUArray:
@@ -114,17 +114,17 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
 
     if stop is None:
         start, stop = 0, start
-    wanted = as_dtype(dtype) if dtype is not None else None
-    if wanted is None:
-        wanted = int64 if all(isinstance(x, int) for x in (start, stop, step)) else float64
+    result_dtype = as_dtype(dtype) if dtype is not None else None
+    if result_dtype is None:
+        result_dtype = int64 if all(isinstance(x, int) for x in (start, stop, step)) else float64
     try:
-        made = np.arange(start, stop, step)
+        numbers = np.arange(start, stop, step)
     except MemoryError as error:
         raise OutOfMemoryError(f"arange: the values do not fit the host, where they are made: {error}") from None
-    if wanted == bool_ and made.size > 2:
+    if result_dtype == bool_ and numbers.size > 2:
         raise TypeError("arange: bool has two values only; make integers and compare them")
-    values = from_numpy(made)
-    return values if values.dtype == wanted else values.astype(wanted)
+    values = from_numpy(numbers)
+    return values if values.dtype == result_dtype else values.astype(result_dtype)
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> GPUArray:
@@ -179,8 +179,8 @@ def array(obj: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True,
     dtype: as NumPy would choose when left out (float64 for Python floats). copy: True always copies, None where it
     must, False raises ValueError instead. ndmin: axes at least, put in front. Errors as asarray().
     """
-    made = asarray(obj, dtype, copy=copy)
-    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
+    result = asarray(obj, dtype, copy=copy)
+    return result.reshape((1,) * (ndmin - result.ndim) + result.shape) if result.ndim < ndmin else result
 
 
 def _like(array: GPUArray, dtype: Any, order: str, shape: ShapeLike | None) -> tuple[ShapeLike, Any, str]:
@@ -217,14 +217,14 @@ def _from_host(obj: Any, dtype: DTypeLike | None, device: int | None) -> GPUArra
         with current_device(device):
             return _stacked([asarray(each) for each in obj], dtype)
 
-    wanted = None if dtype is None else as_dtype(dtype)
-    if wanted is None or isinstance(obj, (np.ndarray, np.generic)) or wanted.to_numpy_dtype().name != wanted.name:
+    target = None if dtype is None else as_dtype(dtype)
+    if target is None or isinstance(obj, (np.ndarray, np.generic)) or target.to_numpy_dtype().name != target.name:
         host = np.asarray(obj)
     else:
-        host = np.asarray(obj, wanted.to_numpy_dtype())  # Python numbers go to their type at once, so none is changed
+        host = np.asarray(obj, target.to_numpy_dtype())  # Python numbers go to their type at once, so none is changed
     with current_device(device):
         array = from_numpy(host)
-        return array if wanted is None or array.dtype == wanted else array.astype(wanted)
+        return array if target is None or array.dtype == target else array.astype(target)
 
 
 def _stacked(parts: list[GPUArray], dtype: DTypeLike | None) -> GPUArray:
@@ -232,14 +232,14 @@ def _stacked(parts: list[GPUArray], dtype: DTypeLike | None) -> GPUArray:
     if any(part.shape != parts[0].shape for part in parts):
         raise ShapeError(f"asarray: the arrays of a list have shapes {[part.shape for part in parts]}; must be equal")
     common = reduce(promotion.promote, (part.dtype for part in parts)) if dtype is None else dtype
-    made = native.empty((len(parts), *parts[0].shape), common)
+    stacked = native.empty((len(parts), *parts[0].shape), common)
     for position, part in enumerate(parts):
-        made[position] = part
-    return made
+        stacked[position] = part
+    return stacked
 
 
 def _holds_arrays(obj: Any) -> bool:
-    """Whether a nested list has arrays of the device in it."""
+    """True where a nested list has arrays of the device in it."""
     return any(
         isinstance(each, native.ArrayBase) or (isinstance(each, (list, tuple)) and _holds_arrays(each)) for each in obj
     )

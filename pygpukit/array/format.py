@@ -1,4 +1,4 @@
-"""How an array prints: values, shape, dtype, backend. Copies what it prints to the host and never raises.
+"""The text of an array: values, shape, dtype, backend. Copies what it prints to the host and never raises.
 
 The values are those that NumPy prints, under its options (numpy.set_printoptions): all up to its threshold, else the
 first and last along every axis.

@@ -142,7 +142,7 @@ def _is_bool(item: Any) -> bool:
 
 
 def _axes_of(item: Any) -> int:
-    """How many axes of the array an item takes."""
+    """The number of axes of the array that an item takes."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return 0
     return item.ndim if _is_advanced(item) and _is_bool(item) else 1
@@ -156,7 +156,7 @@ def _check_count(used: int, dots: int, ndim: int) -> None:
 
 
 def _fits(mask: Shape, shape: Shape, axis: int) -> bool:
-    """Whether a mask has the shape of its axes. As in NumPy an axis of 0 elements goes with every extent, and selects
+    """True where a mask has the shape of its axes. As in NumPy an axis of 0 elements goes with any extent, and selects
     nothing. Raises IndexError."""
     for position, (own, extent) in enumerate(zip(mask, shape, strict=True)):
         if own not in (0, extent):

@@ -46,20 +46,20 @@ def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
     """Strides that read an array of `shape` as the `target` shape it broadcasts to (0 along repeated axes)."""
     missing = len(target) - len(shape)
     own = tuple(
-        0 if extent == 1 and wanted != 1 else step
-        for extent, step, wanted in zip(shape, strides, target[missing:], strict=True)
+        0 if extent == 1 and target_extent != 1 else step
+        for extent, step, target_extent in zip(shape, strides, target[missing:], strict=True)
     )
     return (0,) * missing + own
 
 
 def normalize_axis(axis: Any, ndim: int, what: str) -> int:
     """axis, any integer, counted from 0. Raises AxisError when it is out of range, TypeError for no integer."""
-    found = integer(axis, f"{what}: axis")
-    if not -ndim <= found < ndim:
+    index = integer(axis, f"{what}: axis")
+    if not -ndim <= index < ndim:
         from pygpukit.array.axis_error import AxisError
 
-        raise AxisError(f"{what}: axis {found} is out of range for an array with {ndim} dimensions", found, ndim)
-    return found % ndim
+        raise AxisError(f"{what}: axis {index} is out of range for an array with {ndim} dimensions", index, ndim)
+    return index % ndim
 
 
 def integer(value: Any, what: str) -> int:
@@ -86,25 +86,25 @@ def integers(value: Any, what: str) -> Shape:
 
 def resolve_shape(shape: Sequence[int], size: int, what: str) -> Shape:
     """`shape` with at most one -1 replaced, checked to hold `size` elements. Raises ShapeError with both figures."""
-    wanted = [integer(extent, f"{what}: an extent") for extent in shape]
-    if wanted.count(-1) > 1 or any(extent < -1 for extent in wanted):
-        raise ShapeError(f"{what}: shape {tuple(wanted)} may have one -1 and no other negative extent")
-    if -1 in wanted:
-        known = prod(extent for extent in wanted if extent != -1)
+    extents = [integer(extent, f"{what}: an extent") for extent in shape]
+    if extents.count(-1) > 1 or any(extent < -1 for extent in extents):
+        raise ShapeError(f"{what}: shape {tuple(extents)} may have one -1 and no other negative extent")
+    if -1 in extents:
+        known = prod(extent for extent in extents if extent != -1)
         if known == 0 or size % known:
-            raise ShapeError(f"{what}: {size} elements do not fill shape {tuple(wanted)}")
-        wanted[wanted.index(-1)] = size // known
-    if prod(wanted) != size:
-        raise ShapeError(f"{what}: shape {tuple(wanted)} holds {prod(wanted)} elements, the array has {size}")
-    return tuple(wanted)
+            raise ShapeError(f"{what}: {size} elements do not fill shape {tuple(extents)}")
+        extents[extents.index(-1)] = size // known
+    if prod(extents) != size:
+        raise ShapeError(f"{what}: shape {tuple(extents)} holds {prod(extents)} elements, the array has {size}")
+    return tuple(extents)
 
 
-def retyped(shape: Shape, strides: Shape, dtype: DataType, wanted: DataType) -> tuple[Shape, Shape]:
+def retyped(shape: Shape, strides: Shape, dtype: DataType, target: DataType) -> tuple[Shape, Shape]:
     """Shape and strides of the same bytes seen as elements of another type. Raises ShapeError."""
-    old, new = dtype.itemsize, wanted.itemsize
+    old, new = dtype.itemsize, target.itemsize
     if old == new:
         return shape, strides
-    refusal = f"view: {dtype} has {old} bytes, {wanted} has {new}"
+    refusal = f"view: {dtype} has {old} bytes, {target} has {new}"
     if not shape:
         raise ShapeError(f"{refusal}; a 0-d array has no axis to divide; use .astype()")
     if shape[-1] > 1 and strides[-1] != old:
@@ -127,16 +127,16 @@ def reshape_strides(shape: Shape, strides: Shape, target: Shape, itemsize: int) 
         i += 1
         while j < len(target) and target[j] == 1:
             j += 1
-        start, wanted = j, target[j]
+        start, remaining = j, target[j]
         j += 1
-        while count != wanted:
-            if count < wanted:
+        while count != remaining:
+            if count < remaining:
                 if old[i - 1][1] != old[i][0] * old[i][1]:
                     return None
                 count *= old[i][0]
                 i += 1
             else:
-                wanted *= target[j]
+                remaining *= target[j]
                 j += 1
         # A group of old axes that is dense inside splits into the new axes freely.
         if any(old[k][1] != old[k + 1][0] * old[k + 1][1] for k in range(first, i - 1)):

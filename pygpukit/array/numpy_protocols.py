@@ -114,15 +114,15 @@ def call_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     else:
         function = _counterpart(what, name if is_top_level and name in _FUNCTIONS else "")
     theirs, ours = inspect.signature(func).parameters, inspect.signature(function).parameters
-    given = inspect.signature(func).bind(*args, **kwargs).arguments
+    arguments = inspect.signature(func).bind(*args, **kwargs).arguments
     if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()):
         return function(*args, **kwargs)
-    out = given.pop("out", None)
+    out = arguments.pop("out", None)
     required = sum(1 for p in ours.values() if p.default is p.empty and p.kind is not p.KEYWORD_ONLY)
-    positional = list(given.values())[:required]
+    positional = list(arguments.values())[:required]
     keywords = {
         key if key in ours else _KEYWORDS.get(key, key): value
-        for key, value in list(given.items())[required:]
+        for key, value in list(arguments.items())[required:]
         if value is not theirs[key].default
     }
     _check_keywords(what, keywords, ours)

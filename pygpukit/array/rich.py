@@ -1,4 +1,4 @@
-"""How an array shows in a notebook: its facts, a thumbnail of sampled elements, and the text of repr()."""
+"""The look of an array in a notebook: its facts, a thumbnail of sampled elements, and the text of repr()."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _thumbnail(array: GPUArray) -> str:
     else:
         plane = array[(0,) * (array.ndim - 2)]
         rows, columns = (
-            -(-extent // most) for extent, most in zip(plane.shape, (_MAP_ROWS, _MAP_COLUMNS), strict=True)
+            -(-extent // max_extent) for extent, max_extent in zip(plane.shape, (_MAP_ROWS, _MAP_COLUMNS), strict=True)
         )
         sampled = plane[::rows, ::columns]
     values = _real(on_host(sampled))

@@ -16,7 +16,7 @@ class MissingOperation(AttributeError):
 @cache
 def operation(name: str) -> Callable[..., Any]:
     """The operation of that name. Raises MissingOperation when there is none."""
-    found = getattr(pygpukit, name, None)
-    if not callable(found):
+    function = getattr(pygpukit, name, None)
+    if not callable(function):
         raise MissingOperation(f"pygpukit has no operation {name!r}")
-    return found
+    return function

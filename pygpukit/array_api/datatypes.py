@@ -34,10 +34,10 @@ _LAYOUTS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64
 
 def astype(x: GPUArray, dtype: DTypeLike, /, *, copy: bool = True, device: int | None = None) -> GPUArray:
     """x converted to dtype; x itself when copy is false and the type is its own. Complex to real raises DTypeError."""
-    wanted = as_dtype(dtype)
-    if x.dtype in COMPLEX and wanted not in COMPLEX and wanted != bool_:
-        raise DTypeError(f"astype: complex numbers are not converted to {wanted}; take real() or abs() first")
-    result = x.astype(wanted) if copy or x.dtype != wanted else x
+    target = as_dtype(dtype)
+    if x.dtype in COMPLEX and target not in COMPLEX and target != bool_:
+        raise DTypeError(f"astype: complex numbers are not converted to {target}; take real() or abs() first")
+    result = x.astype(target) if copy or x.dtype != target else x
     return result if device is None else result.to_device(device)
 
 
@@ -56,7 +56,7 @@ def can_cast(from_: DataType | GPUArray, to: DataType, /) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class FloatInfo:
-    """What finfo() tells; the numbers are Python floats."""
+    """The result of finfo(); the numbers are Python floats."""
 
     bits: int
     eps: float
@@ -68,7 +68,7 @@ class FloatInfo:
 
 @dataclass(frozen=True, eq=False)
 class IntegerInfo:
-    """What iinfo() tells."""
+    """The result of iinfo()."""
 
     bits: int
     max: int
@@ -78,10 +78,10 @@ class IntegerInfo:
 
 def finfo(type: DataType | GPUArray, /) -> FloatInfo:
     """Limits of a floating-point type; of the parts of a complex one. Raises DTypeError for others."""
-    given = _dtype_of(type)
-    dtype = as_dtype({"complex64": "float32", "complex128": "float64"}.get(given.name, given.name))
+    queried = _dtype_of(type)
+    dtype = as_dtype({"complex64": "float32", "complex128": "float64"}.get(queried.name, queried.name))
     if dtype.name not in _LAYOUTS:
-        raise DTypeError(f"finfo: {given} is no floating-point type; iinfo() tells of integers")
+        raise DTypeError(f"finfo: {queried} is no floating-point type; iinfo() tells of integers")
     exponent_bits, mantissa_bits = _LAYOUTS[dtype.name]
     bias = 2 ** (exponent_bits - 1) - 1
     largest = (2.0 - 2.0**-mantissa_bits) * 2.0**bias
@@ -129,7 +129,7 @@ def _dtype_of(x: Any) -> DataType:
 
 
 class __array_namespace_info__:
-    """What the library can do, as the standard asks."""
+    """The library's capabilities, as the standard asks."""
 
     def capabilities(self) -> dict[str, Any]:
         """Boolean indexing and data-dependent shapes are there; they wait for the device."""

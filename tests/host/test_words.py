@@ -22,6 +22,8 @@ PACKAGES = (
     "ops",
     "core",
     "kernels",
+    "array",
+    "array_api",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {
