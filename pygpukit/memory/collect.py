@@ -17,7 +17,7 @@ _Owner = tuple[int, int, int]  # interned name, interned cell, line
 
 @dataclass(frozen=True)
 class FreedOwner:
-    """What one owner had. name: of the array, "" when it had none. cell, line: that made it, "" and 0 when unknown."""
+    """One owner of freed arrays. name: of the array, "" when it had none. cell, line: that made it, "" and 0: none."""
 
     name: str
     cell: str
@@ -32,7 +32,7 @@ class FreedOwner:
 
 @dataclass(frozen=True)
 class Freed:
-    """What gc() freed: device bytes as the pool counts them, in all and by owner, the largest first."""
+    """The result of gc(): freed device bytes as the pool counts them, in all and by owner, the largest first."""
 
     nbytes: int
     owners: tuple[FreedOwner, ...]

@@ -48,7 +48,7 @@ def _forget_error(shell: Any) -> None:
 
 
 def holds_array(value: Any) -> bool:
-    """Whether a value is an array, or reaches one through containers and attributes."""
+    """True where a value is an array, or reaches one through containers and attributes."""
     seen: set[int] = set()
     pending = [value]
     while pending and len(seen) < _MAX_OBJECTS:

@@ -1,4 +1,4 @@
-"""What is said and counted where host memory was to be pinned and the system pins no more."""
+"""Warning and count where host memory was to be pinned and the system pins no more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pygpukit.core.backend import frames_inside_package
 from pygpukit.core.errors import PageableMemoryWarning
 
 _REMEDY = "raise the limit of locked memory (ulimit -l) or free pinned memory (gp.memory.pinned_trim())"
-_told = False
+_warned = False
 
 
 def warn_of_eviction(device: int, nbytes: int, reason: str) -> None:
@@ -19,10 +19,10 @@ def warn_of_eviction(device: int, nbytes: int, reason: str) -> None:
 
 def use_pageable(what: str, nbytes: int, reason: str) -> None:
     """Count a buffer that is not pinned, and say so for the first of the process."""
-    global _told
+    global _warned
     _core.count_pageable(nbytes)
-    if not _told:
-        _told = True
+    if not _warned:
+        _warned = True
         _warn(f"{what} of {nbytes} bytes was placed", reason)
 
 

@@ -25,25 +25,25 @@ def pinned_empty(shape: int | Sequence[int], dtype: Any = "float32") -> np.ndarr
     """
     import numpy as np
 
-    wanted = np.dtype(dtype.to_numpy_dtype() if hasattr(dtype, "to_numpy_dtype") else dtype)
+    host_dtype = np.dtype(dtype.to_numpy_dtype() if hasattr(dtype, "to_numpy_dtype") else dtype)
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    nbytes = math.prod(extents) * wanted.itemsize
+    nbytes = math.prod(extents) * host_dtype.itemsize
     if any(extent < 0 for extent in extents):
         from pygpukit.core.errors import ShapeError
 
         raise ShapeError(f"pinned_empty: shape {extents} has a negative extent")
-    return np.ndarray(extents, wanted, buffer=memoryview(_core.PinnedBuffer(max(1, nbytes))))
+    return np.ndarray(extents, host_dtype, buffer=memoryview(_core.PinnedBuffer(max(1, nbytes))))
 
 
 def is_pinned(array: np.ndarray[Any, Any]) -> bool:
-    """Whether a contiguous NumPy array lies in this package's pinned memory."""
+    """True where a contiguous NumPy array lies in this package's pinned memory."""
     return _core.pinned_holds(array.__array_interface__["data"][0], array.nbytes)
 
 
 def pinned_stats() -> dict[str, Any]:
     """Figures of the pinned memory behind pinned_empty(): bytes, counts, and hit_rate."""
-    found = _core.pinned_stats()
-    return {**{field: getattr(found, field) for field in _FIELDS}, "hit_rate": found.hit_rate()}
+    stats = _core.pinned_stats()
+    return {**{field: getattr(stats, field) for field in _FIELDS}, "hit_rate": stats.hit_rate()}
 
 
 def pinned_trim() -> int:

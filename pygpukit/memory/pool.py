@@ -83,9 +83,9 @@ class MemoryPool:
         """The block's bytes as a 1-D NumPy array of dtype (the whole elements that fit its size). Copies."""
         import numpy as np
 
-        wanted = np.dtype(dtype.to_numpy_dtype() if hasattr(dtype, "to_numpy_dtype") else dtype)
-        count = block.size // wanted.itemsize
-        return np.frombuffer(self._core.read(self._own(block), count * wanted.itemsize), wanted).copy()
+        host_dtype = np.dtype(dtype.to_numpy_dtype() if hasattr(dtype, "to_numpy_dtype") else dtype)
+        count = block.size // host_dtype.itemsize
+        return np.frombuffer(self._core.read(self._own(block), count * host_dtype.itemsize), host_dtype).copy()
 
     def stats(self) -> dict[str, Any]:
         """Counters and sizes in bytes: quota, used, cached, available, reserved, spare, evicted, peak_used, and counts.
@@ -154,5 +154,5 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _as_dict(found: _core.PoolStats) -> dict[str, Any]:
-    return {field: getattr(found, field) for field in _FIELDS}
+def _as_dict(figures: _core.PoolStats) -> dict[str, Any]:
+    return {field: getattr(figures, field) for field in _FIELDS}

@@ -36,10 +36,10 @@ class Transfer:
 
     @property
     def info(self) -> TransferInfo:
-        """How it stands: state, landed bytes, and times in nanoseconds of the event ring's clock (0 = not yet)."""
-        found = self._final or self._engine.core.info(self.id) or self._final  # it may end between two looks
-        assert found is not None, "a transfer is forgotten only after its end was noted"
-        return found
+        """The state of the transfer: state, landed bytes, and times in ns of the event ring's clock (0 = not yet)."""
+        progress = self._final or self._engine.core.info(self.id) or self._final  # it may end between two looks
+        assert progress is not None, "a transfer is forgotten only after its end was noted"
+        return progress
 
     @property
     def state(self) -> str:
@@ -74,7 +74,7 @@ class Transfer:
         import asyncio
 
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        future.add_done_callback(lambda told: told.cancelled() and self.cancel())
+        future.add_done_callback(lambda ended: ended.cancelled() and self.cancel())
         self._engine._tell(self, future)
         return asyncio.wrap_future(future).__await__()
 

@@ -187,10 +187,10 @@ class TransferEngine:
 
     def _first(self, after: After) -> tuple[list[int], list[int], list[Event]]:
         """Events' handles, transfers' numbers, and the events, which must live so long."""
-        wanted: Iterable[Event | Transfer] = (after,) if isinstance(after, (Event, Transfer)) else after
+        awaited: Iterable[Event | Transfer] = (after,) if isinstance(after, (Event, Transfer)) else after
         events: list[Event] = []
         transfers: list[int] = []
-        for one in wanted:
+        for one in awaited:
             if isinstance(one, Event):
                 events.append(one)
             elif isinstance(one, Transfer):

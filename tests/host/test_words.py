@@ -24,6 +24,7 @@ PACKAGES = (
     "kernels",
     "array",
     "array_api",
+    "memory",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {
