@@ -141,8 +141,8 @@ def _nearest(name: str) -> str:
         return ""
     from difflib import get_close_matches
 
-    found = get_close_matches(name, {*_names(), *_SUBMODULES}, 3)
-    return f"; did you mean {' or '.join(found)}?" if found else "; dir(pygpukit) lists what there is"
+    close = get_close_matches(name, {*_names(), *_SUBMODULES}, 3)
+    return f"; did you mean {' or '.join(close)}?" if close else "; dir(pygpukit) lists what there is"
 
 
 def __dir__() -> list[str]:

@@ -46,5 +46,5 @@ def import_(path: str | os.PathLike[str]) -> int:
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without what it imports."""
     return sorted(__all__)

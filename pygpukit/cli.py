@@ -42,8 +42,8 @@ class Parser(argparse.ArgumentParser):
         return [*self._option_string_actions, *below]
 
     def _below(self) -> dict[str, Parser]:
-        found = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
-        return {name: command for action in found for name, command in action.choices.items()}
+        actions = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        return {name: command for action in actions for name, command in action.choices.items()}
 
 
 class _Version(argparse.Action):
@@ -82,8 +82,8 @@ def parser() -> Parser:
     models.set_defaults(action=None)
     doings = models.add_subparsers(dest="action")
     doings.add_parser("list", help="what there is; the same without a word")
-    wanted = doings.add_parser("get", help="fetch one, unless it is here; print its path")
-    wanted.add_argument("name")
+    get_parser = doings.add_parser("get", help="fetch one, unless it is here; print its path")
+    get_parser.add_argument("name")
     warmup = commands.add_parser("warmup", help="compile built-in kernels into the cache before anything asks for them")
     warmup.add_argument("family", nargs="*", help='folders of pygpukit/ops, "nn/attention"; matmul by default')
     warmup.add_argument("--models", nargs="+", default=[], metavar="MODEL", help="the kernels that these models need")

@@ -66,7 +66,7 @@ def why_taken(taken: Toolchain, sets: tuple[Toolchain, ...]) -> str:
 
 
 def features(taken: Toolchain | None) -> Iterator[Feature]:
-    """What needs something that may be missing."""
+    """The features that need something that may be missing."""
     packed = bundle.file().is_file()
     compiler = "" if taken is not None else "NVRTC was not found"
     yield Feature("kernels of your own on a GPU", str(taken), compiler, "cuda", True)
@@ -77,11 +77,11 @@ def features(taken: Toolchain | None) -> Iterator[Feature]:
     yield Feature("tensor cores by tile kernels", has, "" if packed else tile, "cuda", True)
     disassembler = toolchain.nvdisasm()
     yield Feature("machine code (SASS)", str(disassembler), "" if disassembler else "no nvdisasm", "cuda", True)
-    for name, extra, found in (
+    for name, extra, files in (
         ("large linear algebra on a GPU (cuSOLVER)", "linalg", libraries.cusolver_candidates()),
         ("gp.fastest_products() (cuBLASLt)", "cublas", libraries.cublaslt_candidates()),
     ):
-        file = next((path for path in found if Path(path).is_file()), None)
+        file = next((path for path in files if Path(path).is_file()), None)
         yield Feature(name, str(file), "" if file else "the library lies in no place that is known", extra, True)
     for extra, (name, modules) in _MODULES.items():
         absent = [module for module in modules if find_spec(module) is None]

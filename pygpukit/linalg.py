@@ -66,5 +66,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without what it imports."""
     return sorted(__all__)

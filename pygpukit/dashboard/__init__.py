@@ -40,7 +40,7 @@ def scheduler(scheduler: HasTasks | None = None) -> SchedulerWidget:
 
 
 def device() -> DeviceWidget:
-    """What NVML tells of the device, about once a second; where there is no NVML, each field says so."""
+    """The numbers that NVML reports of the device, about once a second; where there is no NVML, each field says so."""
     from pygpukit.jupyter.widgets import DeviceWidget
 
     return DeviceWidget()
@@ -74,5 +74,5 @@ def replay(path: str | os.PathLike[str], speed: float = 1.0) -> Replay:
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without what it imports."""
     return sorted(__all__)

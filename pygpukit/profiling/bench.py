@@ -29,7 +29,7 @@ class Clocks:
 
 @dataclass(frozen=True, repr=False)
 class BenchResult:
-    """What bench() measured. samples: microseconds a launch, one entry a sample of `batch` launches.
+    """The result of bench(). samples: microseconds a launch, one entry a sample of `batch` launches.
 
     bytes, flops: what the caller says one launch moves and computes; the rates are None without them. limits: this
     machine's measured ones, None on the simulated device and where neither bytes nor flops are given. repr() is one
@@ -56,7 +56,7 @@ class BenchResult:
 
     @property
     def converged(self) -> bool:
-        """Whether the samples agree by bench()'s rule; str() says why not."""
+        """True where the samples agree by bench()'s rule; str() says why not."""
         return not timing.unsettled(self.samples)
 
     @property
@@ -106,9 +106,9 @@ class BenchResult:
         return None if work is None or self.median_us == 0 else work / self.median_us * 1e-3
 
     def __repr__(self) -> str:
-        given = [f"{name} {value:.15g}" for name, value in (("bytes", self.bytes), ("flops", self.flops)) if value]
+        amounts = [f"{name} {value:.15g}" for name, value in (("bytes", self.bytes), ("flops", self.flops)) if value]
         where = "on the simulated device" if self.backend == "sim" else "cold L2" if self.cold_l2 else "warm L2"
-        return f"bench: {', '.join([where, *given])}; print it for the figures"
+        return f"bench: {', '.join([where, *amounts])}; print it for the figures"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -193,13 +193,13 @@ def checked_work(bytes: float | None, flops: float | None) -> dict[str, float | 
 
 def from_fields(fields: Mapping[str, Any]) -> BenchResult:
     """The result whose asdict() came through JSON."""
-    clocks, found = fields["clocks"], fields["limits"]
+    clocks, rates = fields["clocks"], fields["limits"]
     return BenchResult(
         **{
             **fields,
             "samples": tuple(fields["samples"]),
             "clocks": None if clocks is None else Clocks(**{**clocks, "reasons": tuple(clocks["reasons"])}),
-            "limits": None if found is None else Limits(**found),
+            "limits": None if rates is None else Limits(**rates),
         }
     )
 

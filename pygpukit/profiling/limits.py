@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device reached. copy_gbps: read plus written, 10**9 bytes a second. fma_gflops: float32, a fused
+    """The rates that a device reached. copy_gbps: read plus written, 10**9 bytes a second. fma_gflops: float32, a fused
     multiply-add counts as two. On the simulated device both are figures of the host."""
 
     copy_gbps: float
@@ -56,8 +56,8 @@ def limits() -> Limits:
 
 
 def _copy_gbps() -> float:
-    wanted = _COPY_BYTES_SIM if is_sim() else min(_COPY_BYTES, native.memory_info()[0] // _SHARE_OF_FREE)
-    words = max(wanted // 16, 1)
+    nbytes = _COPY_BYTES_SIM if is_sim() else min(_COPY_BYTES, native.memory_info()[0] // _SHARE_OF_FREE)
+    words = max(nbytes // 16, 1)
     source, target = native.empty(words * 16, "uint8"), native.empty(words * 16, "uint8")
     native.fill(source, b"\x5a")
     grid = (-(-words // (_COPY_THREADS * _WORDS_A_THREAD)), 1, 1)
@@ -77,8 +77,8 @@ def _fma_gflops(info: dict[str, int]) -> float:
         values = struct.pack("f", 0.999), struct.pack("f", 0.001), struct.pack("i", rounds)
         kernels.launch(measure.FMA_CHAINS, (blocks, 1, 1), (_FMA_THREADS, 1, 1), out, *values)
 
-    few = 16
-    rounds = max(round(few * _FMA_TARGET_US / _median_us(lambda: launch(few))), few)
+    short = 16
+    rounds = max(round(short * _FMA_TARGET_US / _median_us(lambda: launch(short))), short)
     return 2 * blocks * _FMA_THREADS * rounds * _FMA_A_ROUND / _median_us(lambda: launch(rounds)) * 1e-3
 
 

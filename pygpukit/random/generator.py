@@ -48,7 +48,7 @@ class Generator:
 
     @property
     def calls(self) -> int:
-        """How many calls have been made."""
+        """The number of calls that have been made."""
         return self._calls
 
     def random(self, size: Size = None, dtype: DTypeLike = "float32") -> GPUArray:
@@ -99,16 +99,16 @@ class Generator:
         """
         low, high = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
         last = high if endpoint else high - 1
-        wanted = as_dtype(dtype)
-        if not promotion.is_integer(wanted):
-            raise DTypeError(f"integers: {wanted} is not an integer type; use uniform() for floats")
+        result_dtype = as_dtype(dtype)
+        if not promotion.is_integer(result_dtype):
+            raise DTypeError(f"integers: {result_dtype} is not an integer type; use uniform() for floats")
         if last < low:
             raise InvalidSpecError(
                 f"integers: there is no integer from {low} to {last}; high must be above low", "high"
             )
         for bound in (low, last):
-            promotion.check_fits(bound, wanted)
-        out = native.empty(_shape(size), wanted)
+            promotion.check_fits(bound, result_dtype)
+        out = native.empty(_shape(size), result_dtype)
         fill.integers(out, self._seed, self._next_call(), low, last - low + 1)
         return out
 
@@ -170,7 +170,7 @@ def _shape(size: Size) -> int | Sequence[int]:
 
 
 def _real_float(dtype: DTypeLike, what: str) -> DataType:
-    wanted = as_dtype(dtype)
-    if wanted not in promotion.FLOATS:
-        raise DTypeError(f"{what}: {wanted} is not float16, bfloat16, float32 or float64; convert with .astype()")
-    return wanted
+    result_dtype = as_dtype(dtype)
+    if result_dtype not in promotion.FLOATS:
+        raise DTypeError(f"{what}: {result_dtype} is not float16, bfloat16, float32 or float64; convert with .astype()")
+    return result_dtype

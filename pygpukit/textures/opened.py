@@ -1,4 +1,4 @@
-"""What textures and surfaces share: they are closed, and used in `with`."""
+"""The base of textures and surfaces: they are closed, and used in `with`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Opened(native.DeviceObject):
 
     @property
     def closed(self) -> bool:
-        """Whether close() was called."""
+        """True after close() was called."""
         return self.handle == 0
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ FORMATS = {
     "uint8": 1, "uint16": 2, "uint32": 3, "int8": 8, "int16": 9, "int32": 10, "float16": 16, "float32": 32,
 }  # fmt: skip
 LAYERED, SURFACE, CUBEMAP, GATHER = 1, 2, 4, 8
-_MOST_GATHERED = 32768
+_MAX_GATHERED = 32768
 CHANNELS = (1, 2, 4)
 CLAMP = 1  # of the address modes
 FACES = 6
@@ -34,11 +34,11 @@ class Shape:
 
     @property
     def volume(self) -> bool:
-        """Whether the depth is one, and no layers."""
+        """True where the depth is one, and no layers."""
         return self.extents[2] > 0 and not self.flags & (LAYERED | CUBEMAP)
 
     @property
-    def most_levels(self) -> int:
+    def max_levels(self) -> int:
         """Levels of a whole mipmap."""
         width, height, depth = self.extents
         return max(width, height, depth if self.volume else 0).bit_length()
@@ -99,15 +99,15 @@ def shape_of(array: GPUArray, what: str, channels: int, layered: bool, cubemap: 
                 f"{array.shape}"
             )
         slices *= FACES
-    most = 2 if layered or cubemap else 3
-    if not 1 <= len(sizes) <= most:
+    max_axes = 2 if layered or cubemap else 3
+    if not 1 <= len(sizes) <= max_axes:
         raise ShapeError(
-            f"{len(sizes)} axes are left for width, height and depth; there must be 1 to {most}, the array is of shape "
-            f"{array.shape} with channels={channels}"
+            f"{len(sizes)} axes are left for width, height and depth; there must be 1 to {max_axes}, the array is of "
+            f"shape {array.shape} with channels={channels}"
         )
     width, height, depth = [*reversed(sizes), 0, 0][:3]
     flags = (LAYERED if layered else 0) | (CUBEMAP if cubemap else 0)
     plane = height > 0 and depth == 0 and not flags
-    if plane and max(width, height) <= _MOST_GATHERED:
+    if plane and max(width, height) <= _MAX_GATHERED:
         flags |= GATHER
     return Shape((width, height, slices if layered or cubemap else depth), channels, FORMATS[dtype], flags, dtype)

@@ -188,10 +188,10 @@ def _choice(name: str, value: Any, choices: Any) -> int:
 
 
 def _addresses(address: str | Sequence[str]) -> tuple[int, int, int]:
-    given = [address] * 3 if isinstance(address, str) else list(address)
-    if not 1 <= len(given) <= 3:
+    modes = [address] * 3 if isinstance(address, str) else list(address)
+    if not 1 <= len(modes) <= 3:
         raise ValueError(f"address is {address!r}; it must be one mode, or one for each of up to three axes")
-    numbers = [_choice("address", one, _ADDRESSES) for one in given]
+    numbers = [_choice("address", one, _ADDRESSES) for one in modes]
     x, y, z = [*numbers, *numbers[-1:] * 2][:3]
     return x, y, z
 
@@ -237,19 +237,19 @@ def _smaller(array: GPUArray, shape: Shape, mipmaps: str | Sequence[GPUArray] | 
             raise ValueError(f'mipmaps="mean" needs floats, the array is of {shape.dtype}; give the levels')
         from pygpukit.textures.mipmap import halved
 
-        made = [array]
-        while len(made) < shape.most_levels:
-            made.append(halved(made[-1], shape, len(made)))
-        return made[1:]
-    given = list(mipmaps)
-    if len(given) >= shape.most_levels:
-        raise ShapeError(f"{len(given)} smaller levels are given; this size has {shape.most_levels - 1}")
-    for number, one in enumerate(given, 1):
-        wanted = shape.level(number)
-        found = (tuple(one.shape), one.dtype.name) if isinstance(one, native.ArrayBase) else (type(one).__name__, "")
-        if found != (wanted, shape.dtype):
-            raise ShapeError(f"level {number} must be a GPUArray of shape {wanted} and {shape.dtype}, it is {found}")
-    return given
+        levels = [array]
+        while len(levels) < shape.max_levels:
+            levels.append(halved(levels[-1], shape, len(levels)))
+        return levels[1:]
+    arrays = list(mipmaps)
+    if len(arrays) >= shape.max_levels:
+        raise ShapeError(f"{len(arrays)} smaller levels are given; this size has {shape.max_levels - 1}")
+    for number, one in enumerate(arrays, 1):
+        expected = shape.level(number)
+        actual = (tuple(one.shape), one.dtype.name) if isinstance(one, native.ArrayBase) else (type(one).__name__, "")
+        if actual != (expected, shape.dtype):
+            raise ShapeError(f"level {number} must be a GPUArray of shape {expected} and {shape.dtype}, it is {actual}")
+    return arrays
 
 
 def _memory(array: GPUArray, shape: Shape, layout: str) -> tuple[int, int, int]:

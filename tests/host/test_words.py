@@ -25,6 +25,10 @@ PACKAGES = (
     "array",
     "array_api",
     "memory",
+    "random",
+    "textures",
+    "profiling",
+    "dashboard",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {
