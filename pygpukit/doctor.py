@@ -38,7 +38,7 @@ def report() -> Iterator[str]:
     reason = native.cuda_probe()
     yield f"GPU          {'yes' if reason is None else f'no: {reason}'}"
     yield "toolchains"
-    sets = toolchain.found()
+    sets = toolchain.toolchains()
     taken = toolchain.taken()
     for one in sets:
         yield f"{'->' if one == taken else '  '} {one}"

@@ -96,5 +96,5 @@ sys.modules[__name__].__class__ = _Callable
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without what it imports."""
     return sorted(__all__)

@@ -58,17 +58,17 @@ def test_the_compiler_of_pytorch_alone(tmp_path: Path) -> None:
     """No tile kernels: every other set is hidden."""
     hide = (
         "from pygpukit.jit.toolchain import find\n"
-        "every = find._found\n"
-        "find._found = lambda *key: tuple(one for one in every(*key) if not one.makes_tile_kernels)\n"
+        "every = find._toolchains\n"
+        "find._toolchains = lambda *key: tuple(one for one in every(*key) if not one.makes_tile_kernels)\n"
     )
-    if not any(not one.makes_tile_kernels for one in toolchain.found()):
+    if not any(not one.makes_tile_kernels for one in toolchain.toolchains()):
         pytest.skip("every NVRTC of this machine comes with its assembler")
     assert "tileiras" not in run(hide + OURS, tmp_path)
 
 
 def test_a_toolkit_of_another_version_in_the_environment(tmp_path: Path) -> None:
     used = toolchain.taken()
-    other = next((one for one in toolchain.found() if used is not None and one.version != used.version), None)
+    other = next((one for one in toolchain.toolchains() if used is not None and one.version != used.version), None)
     if other is None:
         pytest.skip("there is no second toolkit")
     root = str(other.root)

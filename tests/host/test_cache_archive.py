@@ -164,7 +164,7 @@ def test_a_length_in_an_archive_is_not_trusted(tmp_path: Path) -> None:
 
 
 def test_an_entry_that_could_not_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "_MOST_BYTES", 100)
+    monkeypatch.setattr(archive, "_MAX_BYTES", 100)
     with pytest.raises(ValueError, match="an entry has 101 bytes; an archive takes 100"):
         archive.write(tmp_path / "a", [("entries", [bytes(101)])])
     assert not list(tmp_path.glob("*a*"))

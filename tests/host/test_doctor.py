@@ -44,10 +44,10 @@ def test_one_command_repairs_what_is_missing(alone: Path, monkeypatch: pytest.Mo
 def test_the_short_form(alone: Path) -> None:  # noqa: F811
     assert "pygpukit doctor" in doctor.short()
     wheel(alone / "site", "13.5")
-    toolchain.find._found.cache_clear()
+    toolchain.find._toolchains.cache_clear()
     assert "no tile kernels" in doctor.short()
     wheel(alone / "site", "13.5", *WHOLE)
-    toolchain.find._found.cache_clear()
+    toolchain.find._toolchains.cache_clear()
     assert doctor.short().startswith("NVRTC 13.5 + tileiras + nvdisasm")
 
 

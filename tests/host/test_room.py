@@ -21,7 +21,7 @@ def test_a_cache_folder_that_takes_no_more_is_told_once(tmp_path: Path, monkeypa
     """Its files cannot be written: here because files stand where its folders should."""
     monkeypatch.setenv("PYGPUKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(cache, "_cache", None)
-    monkeypatch.setattr(cache, "_told", False)
+    monkeypatch.setattr(cache, "_warned", False)
     store = cache.kernel_cache()
     cache.keep(bytes(32), b"fits")
     assert store.get(bytes(32), stored=True) is not None
@@ -70,7 +70,7 @@ def test_a_compiler_without_room_is_not_a_fault_of_the_source(monkeypatch: pytes
 
 
 def test_other_faults_are_left_as_they_are() -> None:
-    with pytest.raises(FileNotFoundError), room.full_disk_told():
+    with pytest.raises(FileNotFoundError), room.name_full_disk():
         raise FileNotFoundError(errno.ENOENT, "x")
     room.check_room()
     assert tempfile.gettempdir()

@@ -16,7 +16,7 @@ from scheduler_help import wait_until
 from pygpukit.core.errors import CompileError
 from pygpukit.jit.compile import bounded, simulator
 from pygpukit.jit.compile.compiler import compile_source
-from pygpukit.jit.compile.refused import MOST_BRACKETS, refuse_nesting
+from pygpukit.jit.compile.refused import MAX_BRACKETS, refuse_nesting
 from pygpukit.jit.launch.unit import Unit
 
 KERNEL = "__global__ void k(int *o) { *o = 1; }\n"
@@ -147,7 +147,7 @@ def test_a_megabyte_of_brackets_is_answered_at_once(text: str) -> None:
     with pytest.raises(CompileError) as caught:
         Unit(source, name="many.cu", arch="sim").image
     assert time.process_time() - start < 2, "it reads the source once"
-    assert only_line(caught.value).startswith("many.cu:2:") and f"more than {MOST_BRACKETS} brackets" in str(
+    assert only_line(caught.value).startswith("many.cu:2:") and f"more than {MAX_BRACKETS} brackets" in str(
         caught.value
     )
 
@@ -156,4 +156,4 @@ def test_brackets_that_people_write_are_let_pass() -> None:
     nested = "(" * 200 + "1" + ")" * 200 + ";"
     refuse_nesting(f'{nested * 1000} /* {"(" * 5000} */ "{"[" * 5000}"\n#if 1\n' + "{}\n;" * 5000, "k")
     with pytest.raises(CompileError):
-        refuse_nesting("(1+" * (MOST_BRACKETS + 1) + " " * 5000, "k")
+        refuse_nesting("(1+" * (MAX_BRACKETS + 1) + " " * 5000, "k")

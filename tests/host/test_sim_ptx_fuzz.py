@@ -10,7 +10,7 @@ import pytest
 
 from pygpukit.jit.compile.sim_source import blank
 from pygpukit.jit.ptx.fault import PtxFault
-from pygpukit.jit.ptx.parser import MOST_REGISTERS, parse
+from pygpukit.jit.ptx.parser import MAX_REGISTERS, parse
 from pygpukit.jit.ptx.translate import translate
 
 STATEMENTS = (
@@ -69,7 +69,7 @@ def test_damaged_statements_are_refused_at_a_place(seed: int) -> None:
     [
         "{" * 5000, "[" * 5000, "mov.b64 x, " + "{" * 5000, "add.u32 %0, " + "-" * 5000 + "1;",
         "add.u32 %0, " + "!" * 5000 + "p;",
-        ".reg .b32 " + ", ".join(f"a{i}<{MOST_REGISTERS}>" for i in range(99)) + ";",
+        ".reg .b32 " + ", ".join(f"a{i}<{MAX_REGISTERS}>" for i in range(99)) + ";",
         ".reg .b32 a<99999999999999999999>;", "add.u32 %0, " + "1" * 5000 + ";", "/*" * 5000, "@" * 5000,
         ".pragma" * 999,
         "add.u32 %0, 1" + ", 1" * 5000 + ";",

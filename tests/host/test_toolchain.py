@@ -49,9 +49,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(places, "_LOCAL", str(tmp_path / "local"))
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site")])
     monkeypatch.setattr(toolchain, "_opened", None)
-    find._found.cache_clear()
+    find._toolchains.cache_clear()
     yield tmp_path
-    find._found.cache_clear()
+    find._toolchains.cache_clear()
 
 
 WHOLE = ("tileiras", "ptxas", "libnvvm", "nvdisasm")
@@ -62,7 +62,7 @@ def wheel(site: Path, version: str, *parts: str) -> Path:
 
 
 def test_without_a_toolkit_there_is_no_set(alone: Path) -> None:
-    assert toolchain.found() == () and toolchain.taken() is None
+    assert toolchain.toolchains() == () and toolchain.taken() is None
     assert toolchain.tileiras() is None and toolchain.nvdisasm() is None
     assert toolchain.nvrtc_candidates() == ["libnvrtc.so.14", "libnvrtc.so.13", "libnvrtc.so.12"]  # the loader searches
 
@@ -79,7 +79,7 @@ def test_headers_come_from_the_place_that_has_the_most_of_them(alone: Path, monk
     touch(toolkit(alone / "path", "13.1") / "include" / "crt" / "mma.h")  # another version's do not count
     monkeypatch.setenv("CUDA_HOME", str(home.parent))
     monkeypatch.setenv("CUDA_PATH", str(alone / "path"))
-    assert {one.headers for one in toolchain.found() if one.version == (13, 0)} == {(home, home / "cccl")}
+    assert {one.headers for one in toolchain.toolchains() if one.version == (13, 0)} == {(home, home / "cccl")}
 
 
 def test_the_newest_set_that_makes_tile_kernels_comes_first(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_the_newest_set_that_makes_tile_kernels_comes_first(alone: Path, monkeyp
     monkeypatch.setenv("CUDA_PATH", str(toolkit(alone / "path", "13.5")))
     toolkit(alone / "local" / "cuda-13.3", "13.3", *WHOLE)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(toolkit(alone / "loader", "12.4") / "lib64"))
-    assert [one.version for one in toolchain.found()] == [(13, 4), (13, 3), (13, 5), (13, 0), (12, 4)]
+    assert [one.version for one in toolchain.toolchains()] == [(13, 4), (13, 3), (13, 5), (13, 0), (12, 4)]
     taken = toolchain.taken()
     assert taken is not None and taken.place == "CUDA_HOME" and taken.makes_tile_kernels
     assert taken.tileiras == alone / "home" / "bin" / "tileiras" and taken.nvdisasm == taken.tileiras.with_name(
@@ -100,16 +100,16 @@ def test_one_toolkit_can_be_chosen(alone: Path, monkeypatch: pytest.MonkeyPatch)
     wheel(alone / "site", "13.5", *WHOLE)
     older = toolkit(alone / "older", "13.0")
     monkeypatch.setenv("PYGPUKIT_TOOLKIT", str(older))
-    (one,) = toolchain.found()
+    (one,) = toolchain.toolchains()
     assert one.version == (13, 0) and toolchain.nvrtc_candidates() == [str(older / "lib64" / "libnvrtc.so.13")]
     monkeypatch.setenv("PYGPUKIT_TOOLKIT", str(alone / "nothing"))
-    assert toolchain.found() == () and toolchain.nvrtc_candidates() == []
+    assert toolchain.toolchains() == () and toolchain.nvrtc_candidates() == []
 
 
 def test_a_toolkit_on_the_path_is_found(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = toolkit(alone / "kit", "13.5", "nvcc", *WHOLE)
     monkeypatch.setenv("PATH", f"/usr/bin:{root / 'bin'}")
-    (one,) = toolchain.found()
+    (one,) = toolchain.toolchains()
     assert one.place == "PATH" and one.root == root
 
 
@@ -120,7 +120,7 @@ def test_parts_of_two_versions_never_meet(alone: Path, monkeypatch: pytest.Monke
     (alone / "home" / "lib64" / "libnvrtc.so.13").unlink()
     monkeypatch.setenv("CUDA_PATH", str(toolkit(alone / "path", "12.9")))
     (alone / "path" / "include" / "cuda.h").write_text("#define CUDA_VERSION 13000\n")
-    newer, older = toolchain.found()
+    newer, older = toolchain.toolchains()
     assert newer.version == (13, 4) and newer.tileiras is None and newer.nvdisasm is None
     assert "13.5" in newer.lacks["tileiras"] and "13.5" in newer.lacks["nvdisasm"]
     assert toolchain.nvdisasm() == alone / "home" / "bin" / "nvdisasm"  # a newer one reads what older ones made
@@ -135,20 +135,20 @@ def test_headers_of_the_same_version_may_lie_elsewhere(alone: Path, monkeypatch:
     core.mkdir(parents=True)
     (core / "target").touch()
     monkeypatch.setenv("CUDA_HOME", str(kit))
-    assert toolchain.found()[0].headers == (kit / "include", kit / "include" / "cccl")
+    assert toolchain.toolchains()[0].headers == (kit / "include", kit / "include" / "cccl")
 
 
 @pytest.mark.parametrize(("missing", "said"), [("ptxas", "ptxas"), ("libnvvm", "libnvvm")])
 def test_an_assembler_without_its_helpers_is_none(alone: Path, missing: str, said: str) -> None:
     wheel(alone / "site", "13.5", *(part for part in WHOLE if part != missing))
-    (one,) = toolchain.found()
+    (one,) = toolchain.toolchains()
     assert one.tileiras is None and said in one.lacks["tileiras"]
 
 
 def test_an_assembler_whose_helper_is_of_another_version_is_none(alone: Path) -> None:
     root = wheel(alone / "site", "13.5", *WHOLE)
     program(root / "bin" / "ptxas", 'echo "release 13.0, V13.0.88"')
-    (one,) = toolchain.found()
+    (one,) = toolchain.toolchains()
     assert one.tileiras is None and "13.0" in one.lacks["tileiras"]
 
 
@@ -156,7 +156,7 @@ def test_a_compiler_without_its_other_half_is_left_out(alone: Path, monkeypatch:
     root = wheel(alone / "site", "13.5", *WHOLE)
     (root / "lib" / "libnvrtc-builtins.so.13.5").unlink()
     monkeypatch.setenv("CUDA_HOME", str(toolkit(alone / "home", "12.4")))
-    assert [one.works for one in toolchain.found()] == [True, False]
+    assert [one.works for one in toolchain.toolchains()] == [True, False]
     assert toolchain.nvrtc_candidates()[0] == str(alone / "home" / "lib64" / "libnvrtc.so.12")
 
 
@@ -164,7 +164,7 @@ def test_the_record_of_a_wheel_tells_which_of_two_halves_is_its_own(alone: Path)
     root = wheel(alone / "site", "13.0")
     (root / "lib" / "libnvrtc-builtins.so.13.5").touch()  # of an installation that was not removed whole
     (alone / "site" / "nvidia_cuda_nvrtc-13.0.88.dist-info").mkdir()
-    assert [one.version for one in toolchain.found()] == [(13, 0)]
+    assert [one.version for one in toolchain.toolchains()] == [(13, 0)]
 
 
 def test_programs_see_their_own_set_alone(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

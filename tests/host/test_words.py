@@ -29,6 +29,7 @@ PACKAGES = (
     "textures",
     "profiling",
     "dashboard",
+    "jit",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {
@@ -52,6 +53,7 @@ ALLOWED = {
     "BoundedProtocol.connection_made",  # asyncio's
     "NvrtcErrorCode.FunctionNotFound",  # documented, as NVRTC has it
     "ModelNotFoundError",  # documented
+    "CompilerNotFound",  # documented
     "Rules.most_probable",  # mathematics
 }
 # Other languages, as far as they are renamed: the words that no declaration has.

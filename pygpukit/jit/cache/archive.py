@@ -22,7 +22,7 @@ except ImportError:  # a Python built without it says so when it meets an archiv
     LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 _LENGTH = struct.Struct("<I")
-_MOST_BYTES = 64 << 20  # of an entry: what is read before its digest is known to be right
+_MAX_BYTES = 64 << 20  # of an entry: what is read before its digest is known to be right
 _DAMAGE = (zipfile.BadZipFile, zlib.error, LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError)
 _COMMENT = b"pygpukit cache archive 1"
 
@@ -43,8 +43,8 @@ def write(path: Path, groups: Iterable[tuple[str, Iterable[bytes]]], compression
                 name.compress_type = compression
                 with archive.open(name, "w") as member:
                     for sealed in entries:
-                        if len(sealed) > _MOST_BYTES:
-                            raise ValueError(f"an entry has {len(sealed)} bytes; an archive takes {_MOST_BYTES}")
+                        if len(sealed) > _MAX_BYTES:
+                            raise ValueError(f"an entry has {len(sealed)} bytes; an archive takes {_MAX_BYTES}")
                         member.write(_LENGTH.pack(len(sealed)) + sealed)
                         count += 1
         temporary.replace(path)
@@ -67,8 +67,8 @@ def read(path: Path, group: str | None = None) -> Iterator[tuple[bytes, bytes]]:
             with archive.open(name) as member:
                 while head := member.read(_LENGTH.size):
                     (length,) = _LENGTH.unpack(head)
-                    if length > _MOST_BYTES:
-                        raise ValueError(f"it states an entry of {length} bytes; the largest have {_MOST_BYTES}")
+                    if length > _MAX_BYTES:
+                        raise ValueError(f"it states an entry of {length} bytes; the largest have {_MAX_BYTES}")
                     yield _core.KernelCache.open_sealed(member.read(length))
 
 

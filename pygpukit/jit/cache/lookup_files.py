@@ -22,9 +22,9 @@ def find_by_files(key: bytes, parts: dict[str, str], folders: Mapping[str, Path]
     """The image of a unit whose files are as one of its manifests says."""
     for variant in _variants(key, stored):
         if not _moved(variant, folders) and not any(manifest.differences(variant["files"], folders)):
-            found = find(bytes.fromhex(variant["key"]), parts, stored)
-            if found is not None:
-                return replace(found, parts=parts | {"files": _summary(variant["files"])})
+            match = find(bytes.fromhex(variant["key"]), parts, stored)
+            if match is not None:
+                return replace(match, parts=parts | {"files": _summary(variant["files"])})
     return None
 
 
@@ -41,7 +41,7 @@ def reason_by_files(key: bytes, folders: Mapping[str, Path]) -> str:
 
 def store_by_files(key: bytes, image: Image, files: manifest.Files, folders: Mapping[str, Path]) -> Image:
     """Keep the image of a unit that has read files, and the manifest of these. Under the key's lock."""
-    fixed = manifest.tells_its_place(files, folders)
+    fixed = manifest.names_its_place(files, folders)
     places = {name: str(folder.resolve()) for name, folder in folders.items()} if fixed else {}
     image_key = _core.KernelCache.digest([b"files", key, json.dumps([files, places], sort_keys=True).encode()])
     variant = {"key": image_key.hex(), "files": files, "folders": places}

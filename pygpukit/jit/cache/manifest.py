@@ -27,7 +27,7 @@ _INCLUDE = re.compile(
     r'^[ \t]*(?:\#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE
 )
 _PROBE = re.compile(r'\b__has_include(?:_next)?\s*\(\s*(?:"([^"\n]+)"|<([^>\n]+)>|(\w[^\n]*))')
-_TELLS_ITS_PLACE = re.compile(r"\b(?:__FILE__|assert|source_location)\b")
+_NAMES_ITS_PLACE = re.compile(r"\b(?:__FILE__|assert|source_location)\b")
 
 
 class Unknowable(Exception):
@@ -73,19 +73,19 @@ def learn(
 
 
 def differences(files: Files, folders: Mapping[str, Path]) -> Iterator[str]:
-    """What is no longer as the manifest says, in a few words each; nothing when all of it holds."""
+    """The differences to what the manifest says, in a few words each; nothing when all of it holds."""
     for text, expected in files.items():
         place = Place(*text.split(":", 1))
-        found = _state(_path(place, folders), expected)
-        if found != expected:
-            change = "is gone" if found == ABSENT else "appeared" if expected == ABSENT else "changed"
+        state = _state(_path(place, folders), expected)
+        if state != expected:
+            change = "is gone" if state == ABSENT else "appeared" if expected == ABSENT else "changed"
             yield f"{place.name} {change}"
 
 
-def tells_its_place(files: Files, folders: Mapping[str, Path]) -> bool:
+def names_its_place(files: Files, folders: Mapping[str, Path]) -> bool:
     """True when a header that was read may put its own path into the result, as assert() does."""
     read = (Place(*text.split(":", 1)) for text, state in files.items() if state not in (ABSENT, PRESENT))
-    return any(_TELLS_ITS_PLACE.search(_text(_path(place, folders))) for place in read)
+    return any(_NAMES_ITS_PLACE.search(_text(_path(place, folders))) for place in read)
 
 
 def written_since(files: Files, folders: Mapping[str, Path], since_ns: int) -> bool:
@@ -93,10 +93,10 @@ def written_since(files: Files, folders: Mapping[str, Path], since_ns: int) -> b
     for text, state in files.items():
         if state != ABSENT:
             try:
-                found = _path(Place(*text.split(":", 1)), folders).stat()
+                status = _path(Place(*text.split(":", 1)), folders).stat()
             except OSError:
                 return True
-            if max(found.st_mtime_ns, found.st_ctime_ns) >= since_ns:
+            if max(status.st_mtime_ns, status.st_ctime_ns) >= since_ns:
                 return True
     return False
 

@@ -29,7 +29,7 @@ _REMEMBERED_UNITS = 256
 
 _lock = threading.Lock()
 _cache: _core.KernelCache | None = None
-_told = False  # that the disk refused an entry
+_warned = False  # that the disk refused an entry
 _earlier: OrderedDict[str, dict[str, str]] = OrderedDict()  # unit name to the parts of its latest key
 
 
@@ -65,12 +65,12 @@ def kernel_cache() -> _core.KernelCache:
 
 def keep(key: bytes, payload: bytes) -> None:
     """Store an entry. Where the disk refuses it, it is kept in memory, and a warning says so, once a process."""
-    global _told
+    global _warned
     cache = kernel_cache()
     cache.put(key, payload)
     refusal = cache.take_refusal()
-    if refusal and not _told:
-        _told = True
+    if refusal and not _warned:
+        _warned = True
         warnings.warn(
             f"kernels are kept in memory only, and compiled again by the next process: {folder()} takes no more "
             f"({refusal}); make room there, or set PYGPUKIT_CACHE_DIR to another folder",

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from pygpukit.core.text import human_bytes
 
 _KEPT_BYTES = 1 << 20  # of output and of messages each
-_MOST_BYTES = 64 << 20  # of both: then the compiler is ended
+_MAX_BYTES = 64 << 20  # of both: then the compiler is ended
 _READ_BYTES = 1 << 16
 _FILE_BYTES = 256 << 20  # an image has less than one
 _SHELL = "/bin/sh"
@@ -131,8 +131,8 @@ def _communicate(process: subprocess.Popen[bytes], bounds: Limits) -> tuple[str,
                 total += len(data)
                 text = texts[key.fileobj]  # type: ignore[index]  # registered above
                 text += data[: _KEPT_BYTES - len(text)]
-            if total > _MOST_BYTES:
-                exceeded = f"the compiler wrote more than {human_bytes(_MOST_BYTES)} of messages"
+            if total > _MAX_BYTES:
+                exceeded = f"the compiler wrote more than {human_bytes(_MAX_BYTES)} of messages"
     output, messages = (text.decode(errors="replace") for text in texts.values())
     return output, messages, exceeded
 

@@ -31,7 +31,7 @@ def check_mode(check: bool | str | None, arch: str) -> bool | str:
 
 
 def step_limit() -> int:
-    """How many basic blocks a checked launch may run, as PYGPUKIT_SIM_STEP_LIMIT says; 0 for as many as it likes.
+    """The number of basic blocks that a checked launch may run, as PYGPUKIT_SIM_STEP_LIMIT says; 0 for no limit.
 
     A basic block is a piece of code without branches; the threads of a launch are counted together. Raises ValueError.
     """

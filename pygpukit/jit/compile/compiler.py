@@ -81,11 +81,11 @@ def compile_source(
 
 
 def find_image(source: str, arguments: Mapping[str, Any]) -> Image | None:
-    """What compile_source(source, **arguments) would take from the cache; None where it would compile."""
+    """The image that compile_source(source, **arguments) would take from the cache; None where it would compile."""
     start_ns = time.perf_counter_ns()
     request = _request(source, **arguments)
-    found = None if request.unknowable else _find(request)
-    return None if found is None else _recorded(request.name, found, time.perf_counter_ns() - start_ns)
+    image = None if request.unknowable else _find(request)
+    return None if image is None else _recorded(request.name, image, time.perf_counter_ns() - start_ns)
 
 
 def adopt_image(image: Image, name: str, duration_ns: int) -> Image:
@@ -196,7 +196,7 @@ class _Request:
 
     @property
     def parts(self) -> dict[str, str]:
-        """What the key is made of, in short digests."""
+        """The parts that the key is made of, in short digests."""
         return self._identity[1]
 
     @cached_property
@@ -329,13 +329,13 @@ class _Request:
         known = scan_variables(self.source, self.options.defines)
         managed = {one.expression: one.symbol for one in known if one.space == "__managed__"}
         variables = [one.expression for one in known if one.expression not in managed]
-        found: list[str] | None = None if read is None else []
-        with nvrtc.header_trace(found) as traced:
+        read_before: list[str] | None = None if read is None else []
+        with nvrtc.header_trace(read_before) as traced:
             status, log, cubin, ptx, symbols, tile_ir = native.nvrtc_compile(
                 self.source, self.name, [*flags, *traced], self.headers, [*self.expressions, *variables]
             )
         if read is not None:
-            read += [file for file in found or () if file not in self.headers]
+            read += [file for file in read_before or () if file not in self.headers]
         if status == NvrtcErrorCode.Compilation:
             raise _error(self.name, log, self.source)
         if status != NvrtcErrorCode.Success:
@@ -348,8 +348,8 @@ class _Request:
 
     def _standard(self) -> list[str]:
         """The option for the version of C++, where the caller gave none."""
-        given = any(flag.startswith(("--std", "-std")) for flag in self.options.flags)
-        return [] if given else [tile.STANDARD if self._tile else _STANDARD]
+        has_standard = any(flag.startswith(("--std", "-std")) for flag in self.options.flags)
+        return [] if has_standard else [tile.STANDARD if self._tile else _STANDARD]
 
     def _math_macros(self) -> list[str]:
         """Options for those of _MATH_MACROS that the source does not define itself."""
@@ -360,7 +360,7 @@ class _Request:
         return [f"-D{name}={value}" for name, value in _MATH_MACROS.items() if name not in own]
 
     def _simulate(self, read: list[str] | None) -> Image:
-        made = _simulator().compile(
+        image = _simulator().compile(
             self.source,
             name=self.name,
             options=[*self._standard(), *self.options.flags, *self._set_options],
@@ -370,7 +370,7 @@ class _Request:
             check=self.check,
             step_limit=self.step_limit,
         )
-        return Image("sim", "sim", made.image, "", made.log, {})
+        return Image("sim", "sim", image.image, "", image.log, {})
 
 
 def _request(

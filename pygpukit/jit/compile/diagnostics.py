@@ -31,21 +31,21 @@ _ECHO_INDENT = 2  # NVRTC puts this many blanks before a source line that it sho
 
 def parse_log(log: str, source: str = "", unit: str = "cell") -> list[Diagnostic]:
     """Every message of a compiler's log, in order. `source`, compiled under the name `unit`, serves to find columns."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     lines = log.splitlines()
     origins = Lines(source, unit)
     texts = {origins.origin(number): text for number, text in enumerate(source.splitlines(), start=1)}
     for at, line in enumerate(lines):
         if match := _NVRTC.fullmatch(line):
             text = texts.get((match["file"], int(match["line"])))
-            found.append(_from_nvrtc(match, _block(lines, at + 1), text))
+            diagnostics.append(_from_nvrtc(match, _block(lines, at + 1), text))
         elif match := _GCC.fullmatch(line):
-            found.append(_from_gcc(match, texts.get((match["file"], int(match["line"])))))
+            diagnostics.append(_from_gcc(match, texts.get((match["file"], int(match["line"])))))
         elif match := _PTXAS.fullmatch(line):
-            found.append(Diagnostic(0, 0, match["severity"], match["message"], "ptx"))
+            diagnostics.append(Diagnostic(0, 0, match["severity"], match["message"], "ptx"))
         elif match := _OPTION.fullmatch(line):
-            found.append(Diagnostic(0, 0, match["severity"], match["message"]))
-    return found
+            diagnostics.append(Diagnostic(0, 0, match["severity"], match["message"]))
+    return diagnostics
 
 
 def _block(lines: Sequence[str], start: int) -> list[str]:
@@ -92,9 +92,9 @@ def _from_gcc(match: re.Match[str], text: str | None) -> Diagnostic:
 def _quoted_column(message: str, text: str | None) -> int:
     """Where the first quoted word of a message stands in the line it is about; 0 when it does not."""
     for word in _QUOTED.findall(message):
-        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text or "")
-        if found:
-            return found.start() + 1
+        match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text or "")
+        if match:
+            return match.start() + 1
     return 0
 
 

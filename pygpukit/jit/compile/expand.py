@@ -23,49 +23,51 @@ _SELF = "<kernel>"  # the source's name meanwhile
 
 
 def kernels(
-    source: str, options: Sequence[str], defines: Mapping[str, str], wanted: Sequence[str] = ()
+    source: str, options: Sequence[str], defines: Mapping[str, str], asked: Sequence[str] = ()
 ) -> tuple[KernelSignature, ...]:
-    """Every kernel of the source. options: as for the compiler. wanted: names or name expressions that are asked for.
+    """Every kernel of the source. options: as for the compiler. asked: names or name expressions that are asked for.
 
     Raises ValueError as scan() does.
     """
-    found = scan(source, defines)
-    if not _may_hide(source, defines, found, wanted):
-        return found
+    signatures = scan(source, defines)
+    if not _may_hide(source, defines, signatures, asked):
+        return signatures
     text = _preprocessed(source, options, defines)
     if text is None:
-        return found
+        return signatures
     lines = Lines(text, _SELF)
     last = source.count("\n") + 1  # where those of included files count as
     seen = []
     for kernel in scan(text):
         file, line = lines.origin(kernel.line)
         seen.append(replace(kernel, line=line if file == _SELF else last))
-    spelt = {kernel.name: kernel for kernel in found}
+    spelt = {kernel.name: kernel for kernel in signatures}
     macros = macro_names(source, defines)
     kept = [
         spelt[kernel.name] if kernel.name in spelt and not _depends(spelt[kernel.name], macros) else kernel
         for kernel in seen
     ]
-    return tuple(kept) or found
+    return tuple(kept) or signatures
 
 
-def _may_hide(source: str, defines: Mapping[str, str], found: Sequence[KernelSignature], wanted: Sequence[str]) -> bool:
-    """Whether the preprocessor could find more than the tokens show."""
-    if "#" not in source and "__pragma" not in source and not defines and not found:
+def _may_hide(
+    source: str, defines: Mapping[str, str], signatures: Sequence[KernelSignature], asked: Sequence[str]
+) -> bool:
+    """True where the preprocessor could find more than the tokens show."""
+    if "#" not in source and "__pragma" not in source and not defines and not signatures:
         return False
     if _KERNEL_IN_MACRO.search(source) or any("global__" in value for value in defines.values()):
         return True
     macros = macro_names(source, defines)
-    if any(_depends(kernel, macros) for kernel in found):
+    if any(_depends(kernel, macros) for kernel in signatures):
         return True
-    known = {form for kernel in found for form in (kernel.name, kernel.short_name)}
-    missing = [one for one in wanted if one.partition("<")[0].strip() not in known]
-    return bool(missing or not found) and ("#" in source or bool(defines))
+    known = {form for kernel in signatures for form in (kernel.name, kernel.short_name)}
+    missing = [one for one in asked if one.partition("<")[0].strip() not in known]
+    return bool(missing or not signatures) and ("#" in source or bool(defines))
 
 
 def _depends(kernel: KernelSignature, macros: Mapping[str, bool]) -> bool:
-    """Whether the kernel's name is a macro's, or its parameter list uses one that may stand for several words."""
+    """True where the kernel's name is a macro's, or its parameter list uses one that may stand for several words."""
     words = {word for declaration in kernel.declarations for word in declaration}
     return kernel.short_name in macros or any(macros.get(word, False) for word in words)
 

@@ -34,7 +34,7 @@ class HeaderSet:
 
     @cached_property
     def identity(self) -> bytes:
-        """What tells this set from another in a cache key: name, version and a digest of every file. Reads the files
+        """Words that tell this set from another in a cache key: name, version and a digest of every file. Reads the
         when this version is first used from this folder; later processes find the digest in the kernel cache."""
         place = [b"header set", self.name.encode(), self.version.encode(), str(self.folder.resolve()).encode()]
         key = _core.KernelCache.digest(place)
@@ -50,7 +50,7 @@ class HeaderSet:
 
 def own() -> dict[str, Path]:
     """The package's headers, by the name that kernels include them by."""
-    return _found(tuple(kernel_folders()))
+    return _headers(tuple(kernel_folders()))
 
 
 def text(path: Path) -> str:
@@ -61,14 +61,14 @@ def text(path: Path) -> str:
 def reached(names: Iterable[str]) -> dict[str, str]:
     """The package's headers among these, and those that they include: their text by name."""
     ours = own()
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name in ours and name not in found:
-            found[name] = text(ours[name])
-            waiting += _included(found[name])
-    return found
+        if name in ours and name not in texts:
+            texts[name] = text(ours[name])
+            waiting += _included(texts[name])
+    return texts
 
 
 def included(source: str) -> list[str]:
@@ -82,12 +82,12 @@ def _included(source: str) -> list[str]:
 
 
 @cache
-def _found(folders: tuple[Path, ...]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+def _headers(folders: tuple[Path, ...]) -> dict[str, Path]:
+    headers: dict[str, Path] = {}
     for folder in reversed([one / FOLDER for one in folders]):
         paths = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES)
-        found |= {path.relative_to(folder).as_posix(): path for path in paths}
-    return found
+        headers |= {path.relative_to(folder).as_posix(): path for path in paths}
+    return headers
 
 
 @cache

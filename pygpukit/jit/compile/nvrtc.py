@@ -68,7 +68,7 @@ def missing() -> str:
 
 
 def identity() -> bytes:
-    """What tells one NVRTC from another in a cache key: names and sizes of its files, not where they lie.
+    """The words that tell one NVRTC from another in a cache key: names and sizes of its files, not where they lie.
 
     Opens nothing where the library is a file, so that a cached kernel costs no loading of a compiler.
     """
@@ -115,7 +115,7 @@ def header_trace(read: list[str] | None) -> Iterator[list[str]]:
 
 
 def header_identity() -> bytes:
-    """What tells one set of CUDA headers from another in a cache key: nothing where NVRTC brings its own."""
+    """The words that tell one set of CUDA headers from another in a cache key: none where NVRTC brings its own."""
     used = toolchain.taken()
     version = open_nvrtc()[1] if used is None else used.version
     return b"" if version >= BUNDLED_HEADERS_SINCE else _sizes(_headers())

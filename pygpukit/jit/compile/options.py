@@ -40,7 +40,7 @@ class Options:
         return [*self.flags, *(f"-D{name}={value}" for name, value in self.defines.items())]
 
     def content(self) -> bytes:
-        """What these options add to a cache key: no absolute path. Order counts only where one is given twice."""
+        """Words that these options add to a cache key: no absolute path. Order counts only where one is given twice."""
         plain = [_without_path(flag) for flag in self.flags]
         names = [flag.split("=", 1)[0] for flag in plain]
         flags = sorted(plain) if len(set(names)) == len(names) else plain

@@ -10,9 +10,9 @@ from pygpukit.core.errors import CompileError
 from pygpukit.core.files import is_special, read_regular
 from pygpukit.jit.source.lines import Lines
 
-MOST_BRACKETS = 256  # open at once, as clang has it
+MAX_BRACKETS = 256  # open at once, as clang has it
 _LONG = 4096  # a shorter source cannot keep a compiler busy with its brackets
-_RUN = re.compile(r"[()\[\]{}<>\s]{257,}")  # and more than MOST_BRACKETS of them none of space
+_RUN = re.compile(r"[()\[\]{}<>\s]{257,}")  # and more than MAX_BRACKETS of them none of space
 _BRACKET = re.compile(r"(?P<open>[(\[{])|[)\]}]")
 
 
@@ -25,14 +25,14 @@ def refuse_nesting(source: str, name: str) -> None:
 
     code = blank(source)
     for match in _RUN.finditer(code):
-        if len("".join(match.group().split())) > MOST_BRACKETS:
-            raise _error(source, name, match.start(), f"more than {MOST_BRACKETS} brackets with nothing between them")
+        if len("".join(match.group().split())) > MAX_BRACKETS:
+            raise _error(source, name, match.start(), f"more than {MAX_BRACKETS} brackets with nothing between them")
     depth = 0
     for match in _BRACKET.finditer(code):
         depth += 1 if match["open"] else -1
-        if abs(depth) > MOST_BRACKETS:
+        if abs(depth) > MAX_BRACKETS:
             what = "are open here" if depth > 0 else "were closed up to here and never opened"
-            raise _error(source, name, match.start(), f"more than {MOST_BRACKETS} brackets {what}")
+            raise _error(source, name, match.start(), f"more than {MAX_BRACKETS} brackets {what}")
 
 
 def refuse_special_files(source: str, name: str, pre_includes: Sequence[str], folders: Mapping[str, Path]) -> None:

@@ -14,7 +14,7 @@ _PROBE_BYTES = 1 << 18
 
 
 @contextmanager
-def full_disk_told() -> Iterator[None]:
+def name_full_disk() -> Iterator[None]:
     """An OSError of the block that says that a disk is full names the folder for temporary files, and the remedy."""
     try:
         yield

@@ -95,30 +95,30 @@ def folder() -> Path:
     """Where the headers lie, whole: `simulator` in the cache folder, by content; a folder of this process where that
     fails."""
     place = os.getpid(), cache_directory()
-    found = _folder(*place)
+    built = _folder(*place)
     try:
-        _mend(found)
+        _mend(built)
     except OSError:  # somebody emptied the cache folder, or it cannot be written any more
         _folder.cache_clear()
         with _lock:
             _ready.clear()
-        found = _folder(*place)
-        _mend(found)
-    return found
+        built = _folder(*place)
+        _mend(built)
+    return built
 
 
 @cache
 def digest() -> str:
     """Of all headers: it names their folder, and is in the key of every image."""
-    made = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for name, text in sorted(_header_files().items()):
-        made.update(f"{name}\0{text}\0".encode())
-    return made.hexdigest()
+        hasher.update(f"{name}\0{text}\0".encode())
+    return hasher.hexdigest()
 
 
 @cache
 def names() -> frozenset[str]:
-    """What a source may include that stands in for CUDA's headers, or is the simulator's own."""
+    """The names that a source may include which stand in for CUDA's headers, or are the simulator's own."""
     from pygpukit.jit.compile import headers
 
     return frozenset(_header_files()) - frozenset(headers.own())
@@ -155,7 +155,7 @@ def _mend(headers: Path) -> None:
 
 
 def _holds(path: Path, text: str) -> bool:
-    """Whether the file holds that text; read only when it has changed since it was found to."""
+    """True where the file holds that text; read only when it has changed since it was found to."""
     try:
         stamp = _stamp(path)
         if _verified.get(path) == stamp:
@@ -169,11 +169,11 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """What changes when a file does. Raises OSError unless it is a regular file."""
-    found = path.lstat()
-    if not stat.S_ISREG(found.st_mode):
+    """The stamp that changes when a file does. Raises OSError unless it is a regular file."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{path} is not a regular file")
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _discard(path: Path, replaced: bool) -> None:
@@ -186,10 +186,10 @@ def _discard(path: Path, replaced: bool) -> None:
 def _write(path: Path, text: str, aside: Path) -> None:
     """At once: another process may be reading the file of that name. aside: a folder to make it in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, made = tempfile.mkstemp(prefix="making-", dir=aside)
+    descriptor, temporary = tempfile.mkstemp(prefix="making-", dir=aside)
     with os.fdopen(descriptor, "wb") as file:
         file.write(text.encode())
-    Path(made).replace(path)
+    Path(temporary).replace(path)
 
 
 def _remove(own: Path, process: int) -> None:
@@ -206,11 +206,11 @@ def _shared(parent: Path) -> Path:
         if state.st_uid != os.getuid() or state.st_mode & 0o022:
             raise PermissionError(f"{parent} can be written by others")
     if not target.is_dir():
-        made = _fill(Path(tempfile.mkdtemp(prefix="making-", dir=parent)))
+        filled = _fill(Path(tempfile.mkdtemp(prefix="making-", dir=parent)))
         try:
-            made.rename(target)
+            filled.rename(target)
         except OSError:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(filled, ignore_errors=True)
             if not target.is_dir():
                 raise
         _forget_old(parent, target)
@@ -254,7 +254,7 @@ def compiler_environment() -> dict[str, str]:
 
 
 def is_precompiled(path: str) -> bool:
-    """Whether a file that the compiler read is a precompiled header: the headers in it are listed beside it."""
+    """True for a file that the compiler read if it is a precompiled header: the headers in it are listed beside it."""
     return path.endswith(".gch")
 
 
@@ -266,48 +266,48 @@ def prelude(command: Sequence[str], identity: str) -> Path:
     """
     key = blake2b("\0".join((identity, *command)).encode(), digest_size=8).hexdigest()
     headers = folder()
-    made = headers / "precompiled" / key
+    precompiled = headers / "precompiled" / key
     with _lock:
-        ready = _as_before(made, _ready.get((headers, key))) or _intact(made)
+        ready = _as_before(precompiled, _ready.get((headers, key))) or _intact(precompiled)
         _ready[headers, key] = ready
         _asked[key] = _asked.get(key, 0) + 1
         makes_it = not ready and _asked[key] == 2
     if makes_it:
         aside = (list(command), headers, key)
         threading.Thread(target=_precompile, args=aside, name="pygpukit-precompile", daemon=True).start()
-    return made / PRELUDE if ready else headers / PRELUDE
+    return precompiled / PRELUDE if ready else headers / PRELUDE
 
 
-def _as_before(made: Path, stamp: _Stamp | None) -> _Stamp | None:
+def _as_before(place: Path, stamp: _Stamp | None) -> _Stamp | None:
     """The stamp, if it is still that of the precompiled header; marks it as in use."""
     try:
-        if stamp is None or _stamps(made) != stamp:
+        if stamp is None or _stamps(place) != stamp:
             return None
-        os.utime(made)
+        os.utime(place)
     except OSError:
         return None
     return stamp
 
 
-def _stamps(made: Path) -> _Stamp:
-    return _stamp(made / f"{PRELUDE}.gch") + _stamp(made / PRELUDE)
+def _stamps(place: Path) -> _Stamp:
+    return _stamp(place / f"{PRELUDE}.gch") + _stamp(place / PRELUDE)
 
 
-def _intact(made: Path) -> _Stamp | None:
+def _intact(place: Path) -> _Stamp | None:
     """The stamp of a precompiled header that is the same as when it was made: a damaged one can end the compiler."""
     try:
-        stamp = _stamps(made)
-        whole = read_regular(made / f"{PRELUDE}.digest") == _digest(made)
-        os.utime(made)
+        stamp = _stamps(place)
+        whole = read_regular(place / f"{PRELUDE}.digest") == _digest(place)
+        os.utime(place)
     except OSError:
         return None
     if not whole:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
     return stamp if whole else None
 
 
-def _digest(made: Path) -> bytes:
-    contents = [read_regular(made / f"{PRELUDE}.gch"), read_regular(made / PRELUDE)]
+def _digest(place: Path) -> bytes:
+    contents = [read_regular(place / f"{PRELUDE}.gch"), read_regular(place / PRELUDE)]
     return blake2b(b"\0".join(contents), digest_size=16).hexdigest().encode()
 
 
@@ -316,12 +316,12 @@ def _precompile(command: list[str], headers: Path, key: str) -> None:
     parent = headers / "precompiled"
     with contextlib.suppress(OSError):
         parent.mkdir(exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix="making-", dir=parent))
+        building = Path(tempfile.mkdtemp(prefix="making-", dir=parent))
         try:
-            (made / PRELUDE).write_text(f"#include <{PRELUDE}>\n")
-            precompiled = made / f"{PRELUDE}.gch"
+            (building / PRELUDE).write_text(f"#include <{PRELUDE}>\n")
+            precompiled = building / f"{PRELUDE}.gch"
             with subprocess.Popen(
-                [*command, "-x", "c++-header", "-I", str(headers), str(made / PRELUDE), "-o", str(precompiled),
+                [*command, "-x", "c++-header", "-I", str(headers), str(building / PRELUDE), "-o", str(precompiled),
                  "-MD", "-MF", os.devnull],  # which makes it remember its files
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 env=compiler_environment(), start_new_session=True,
@@ -330,11 +330,11 @@ def _precompile(command: list[str], headers: Path, key: str) -> None:
                 status = process.wait()
                 atexit.unregister(ended)
             if status == 0:
-                (made / f"{PRELUDE}.digest").write_bytes(_digest(made))
-                made.rename(parent / key)  # fails when another process was first
+                (building / f"{PRELUDE}.digest").write_bytes(_digest(building))
+                building.rename(parent / key)  # fails when another process was first
                 _keep_latest(parent)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(building, ignore_errors=True)
 
 
 def _keep_latest(parent: Path) -> None:

@@ -23,7 +23,7 @@ _REFUSED = "dynamic initialization is not supported for a variable of device mem
 
 
 def initialisers(image: bytes) -> int:
-    """How many functions run when the image is loaded, or unloaded."""
+    """The number of functions that run when the image is loaded, or unloaded."""
     (at,) = struct.unpack_from("<Q", image, _HEADERS)
     size, count = struct.unpack_from("<HH", image, _SIZES)
     total = 0
@@ -37,7 +37,7 @@ def initialisers(image: bytes) -> int:
 
 
 def complaint(compiled: Path, name: str, variables: Sequence[Variable]) -> str:
-    """What to say of a source whose image has initialisers, as a compiler's message. compiled: the assembly, which
+    """The compiler's message on a source whose image has initialisers. compiled: the assembly, which
     tells the lines that its parts come from."""
     assembly = compiled.read_text(errors="replace") if compiled.is_file() else ""
     files = dict(_FILE.findall(assembly))

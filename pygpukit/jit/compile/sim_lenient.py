@@ -15,10 +15,10 @@ _LENIENT = re.compile(
     r"(?:there are no arguments to '[^']*' that depend on a template parameter"
     r"|declaration of '[^\n]*' changes meaning of)[^\n]* \[-fpermissive\]$"
 )
-_MOST_ERRORS = 20  # g++ is told to stop there: what it would have said next is not known
+_MAX_ERRORS = 20  # g++ is told to stop there: what it would have said next is not known
 
 
 def only_lenient(log: str) -> bool:
-    """Whether g++ refused a source for nothing but what NVRTC takes."""
+    """True where g++ refused a source for nothing but what NVRTC takes."""
     errors = [match["text"] for match in _ERROR.finditer(log)]
-    return 0 < len(errors) < _MOST_ERRORS and all(map(_LENIENT.match, errors))
+    return 0 < len(errors) < _MAX_ERRORS and all(map(_LENIENT.match, errors))

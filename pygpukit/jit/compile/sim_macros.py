@@ -34,23 +34,23 @@ def without_macros(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _reached(name: str, headers: Mapping[str, str]) -> set[str]:
     """The header and those that it includes."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [name]
     while waiting:
         one = waiting.pop()
-        if one in headers and one not in found:
-            found.add(one)
+        if one in headers and one not in names:
+            names.add(one)
             waiting += _INCLUDE.findall(headers[one])
-    return found
+    return names
 
 
 def _words(name: str, headers: Mapping[str, str], early: set[str]) -> list[str]:
-    """What a macro could be called that would change the header, or what its own macros become."""
+    """Names of macros that would change the header, or what its own macros become."""
     texts = [headers[one] for one in sorted(_reached(name, headers) - early)]
     texts += [macro for one in sorted(early) for macro in _MACRO.findall(headers[one])]  # which it may use
     words = {word for text in texts for word in _WORD.findall(_TEXT.sub("", _COMMENT.sub(" ", text)))}
-    given = {word for text in texts for word in _DEFINED.findall(text)}  # to its user
-    return sorted(word for word in words - given if word not in _KEPT and not word.startswith(_OURS))
+    defined = {word for text in texts for word in _DEFINED.findall(text)}  # to its user
+    return sorted(word for word in words - defined if word not in _KEPT and not word.startswith(_OURS))
 
 
 def _guarded(text: str, words: list[str]) -> str:

@@ -64,7 +64,7 @@ _EMPTY_ASM = re.compile(
         \(\s*(?:"[ \t]*"\s*)+(?:\)|:[^;\n]*?\)(?=\s*(?:;|\}|$)))""",
     re.MULTILINE | re.VERBOSE,
 )
-_MOST_REFUSALS = 20  # of a kind
+_MAX_REFUSALS = 20  # of a kind
 _LONGEST_LINE = 2000
 _MESSAGE = re.compile(
     r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>(?:fatal )?error|note): (?P<text>.*)"
@@ -113,22 +113,22 @@ def without_empty_asm(source: str) -> str:
 
 
 def refusals(source: str, name: str, defines: Mapping[str, str] | None = None) -> str:
-    """What cannot be simulated, as compiler messages; "" when nothing is found.
+    """The constructs that cannot be simulated, as compiler messages; "" when nothing is found.
 
     What stands in branches that the preprocessor leaves out, as under #ifndef PYGPUKIT_SIM, does not count.
     """
     code = blank(source)
     lines = Lines(source, name)
-    found = []
+    messages = []
     places = [
-        (one.start(), text) for pattern, text in _REFUSED for one in islice(pattern.finditer(code), _MOST_REFUSALS)
+        (one.start(), text) for pattern, text in _REFUSED for one in islice(pattern.finditer(code), _MAX_REFUSALS)
     ]
-    for offset, text in [*places, *references(code)[:_MOST_REFUSALS]]:
+    for offset, text in [*places, *references(code)[:_MAX_REFUSALS]]:
         line, column = _place(code, offset)
-        file, told = lines.origin(line)
-        found.append((line, column, f"{file}:{told}:{column}: error: {text}"))
-    active = {token.line for token in lex(source, {**MACROS, **(defines or {})}).tokens} if found else ()
-    return "\n".join(message for line, _, message in sorted(found) if line in active)
+        file, origin = lines.origin(line)
+        messages.append((line, column, f"{file}:{origin}:{column}: error: {text}"))
+    active = {token.line for token in lex(source, {**MACROS, **(defines or {})}).tokens} if messages else ()
+    return "\n".join(message for line, _, message in sorted(messages) if line in active)
 
 
 def prepare(
@@ -150,12 +150,12 @@ def prepare(
         plain = _without_c_linkage(plain, name)
     text, binds = _rewrite_dynamic_shared(plain, name)
     variables = [one.expression for one in scan_variables(source, macros)]
-    wanted: dict[str, KernelSignature | None] = {one.name: one for one in kernels if one.template is None}
+    asked: dict[str, KernelSignature | None] = {one.name: one for one in kernels if one.template is None}
     for expression in name_expressions:
-        wanted.setdefault(expression, _template_of(expression, kernels))
+        asked.setdefault(expression, _template_of(expression, kernels))
     table = [
         f"PK_SIM_KERNEL({index}, {_quoted(kernel_name)}, {_bound(kernel)}, {_cluster(kernel)}, {kernel_name})"
-        for index, (kernel_name, kernel) in enumerate(wanted.items())
+        for index, (kernel_name, kernel) in enumerate(asked.items())
     ]
     # The table comes first in its file, one kernel a line, so that a message's line tells the kernel.
     lines = [
@@ -168,9 +168,9 @@ def prepare(
         "",
     ]
     origins = Lines(source, name)
-    places = (origins.origin(kernel.line if kernel else 1) for kernel in wanted.values())
-    told = tuple(f"{file}:{line}" for file, line in places)
-    return Prepared("\n".join(lines), tuple(wanted), told, _switches(source, variables))
+    places = (origins.origin(kernel.line if kernel else 1) for kernel in asked.values())
+    places_of_kernels = tuple(f"{file}:{line}" for file, line in places)
+    return Prepared("\n".join(lines), tuple(asked), places_of_kernels, _switches(source, variables))
 
 
 def _without_c_linkage(source: str, name: str) -> str:
@@ -213,15 +213,17 @@ def readable_log(log: str, name: str, prepared: Prepared, source: str) -> str:
     for line in log.splitlines():
         reader.read(line[:_LONGEST_LINE])
     reader.place_waiting(f"{name}:1")
-    told = reader.found if any("error: " in message for message in reader.found) else reader.unclosed + reader.found
-    return "\n".join(dict.fromkeys(told)) or log.strip()
+    failed = any("error: " in message for message in reader.messages)
+    messages = reader.messages if failed else reader.unclosed + reader.messages
+    return "\n".join(dict.fromkeys(messages)) or log.strip()
 
 
 class _LogReader:
-    """One pass over a log. found: messages. unclosed: those that only say that the source ended too early."""
+    """One pass over a log. messages: as the user's source has them. unclosed: those that only say that the source
+    ended too early."""
 
     def __init__(self, name: str, prepared: Prepared, source: str) -> None:
-        self.found: list[str] = []
+        self.messages: list[str] = []
         self.unclosed: list[str] = []
         self._name, self._prepared = name, prepared
         lines = Lines(source, name)
@@ -229,7 +231,7 @@ class _LogReader:
         self._end = "{}:{}".format(*lines.origin(source.count("\n") + 1))
         self._origin = ""  # the user's place that the next message about a header belongs to (g++ tells it before)
         self._waiting = ""  # a message about a header whose place is not known yet (clang tells it after)
-        self._told: set[str] = set()  # kernels of the table that a message was about
+        self._reported: set[str] = set()  # kernels of the table that a message was about
 
     def read(self, line: str) -> None:
         if required := _REQUIRED.match(line):
@@ -245,7 +247,7 @@ class _LogReader:
                 f"{undefined['what']} is declared and not defined here: units are not linked with each other; put its "
                 "definition into this source, or #include it"
             )
-            self.found.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {what}")
+            self.messages.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {what}")
 
     def _message(self, match: re.Match[str]) -> None:
         text = _FLAG.sub("", match["text"])
@@ -256,7 +258,7 @@ class _LogReader:
             return
         if match["file"] in self._files:
             column = f":{match['column']}" if match["column"] else ""
-            self.found.append(f"{match['file']}:{match['line']}{column}: {match['kind']}: {text}")
+            self.messages.append(f"{match['file']}:{match['line']}{column}: {match['kind']}: {text}")
         elif match["kind"] != "note":
             self._elsewhere(match["file"], int(match["line"]), text)
         if match["kind"] != "note":
@@ -267,14 +269,14 @@ class _LogReader:
         names = self._prepared.names
         if file == STUB_FILE and line <= len(names):
             place = self._origin or self._prepared.places[line - 1]
-            if names[line - 1] not in self._told:
-                self.found.append(f"{place}: error: kernel {names[line - 1]}: {text}")
-            self._told.add(names[line - 1])
+            if names[line - 1] not in self._reported:
+                self.messages.append(f"{place}: error: kernel {names[line - 1]}: {text}")
+            self._reported.add(names[line - 1])
         elif file == STUB_FILE:
             if not self.unclosed or "end of input" in text:
                 self.unclosed = [f"{self._end}: error: {text}"]
         elif self._origin:
-            self.found.append(f"{self._origin}: error: {text}")
+            self.messages.append(f"{self._origin}: error: {text}")
         else:
             inside = "" if file == "<command-line>" else f" (in {file.rpartition('/')[2]}:{line})"
             self._waiting = f"error: {text}{inside}"
@@ -282,7 +284,7 @@ class _LogReader:
     def place_waiting(self, place: str) -> None:
         """The place of the message that waits for one, if any does."""
         if self._waiting:
-            self.found.append(f"{place}: {self._waiting}")
+            self.messages.append(f"{place}: {self._waiting}")
         self._waiting = ""
 
 
@@ -356,11 +358,11 @@ def _dynamic(declaration: str, in_function: bool) -> tuple[str, str, str] | None
 
 
 def back_to(source: str, start: int, end: int, name: str) -> str:
-    """What puts the text after a replaced declaration back at its line and column; "" when none follows on the line."""
+    """The text that puts what follows a replaced declaration back at its line and column; "" if none is there."""
     line_end = source.find("\n", end)
     rest = source[end : line_end if line_end >= 0 else len(source)]
     if not rest.strip(" \t\r;}") and "\n" not in source[start:end]:
         return ""
     line, column = _place(source, end)
-    file, told = Lines(source, name).origin(line)
-    return "\n" + directive(told, file) + " " * (column - 1)
+    file, origin = Lines(source, name).origin(line)
+    return "\n" + directive(origin, file) + " " * (column - 1)

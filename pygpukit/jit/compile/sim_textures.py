@@ -16,8 +16,8 @@ _REFERENCE = re.compile(r"(?<![\w.:>])(?P<kind>texture|surface)\s*<[^<>;{}()]*>\
 def switches(source: str, command_line: Sequence[str]) -> tuple[str, ...]:
     """The switch, where the source, or a macro or file that the command line names, may use textures."""
     asked = _NAMES.search(source) or _QUOTED.search(source)
-    given = any(_NAMES.search(word) or word.startswith(_FILES) for word in command_line)
-    return (SWITCH,) if asked or given else ()
+    is_named = any(_NAMES.search(word) or word.startswith(_FILES) for word in command_line)
+    return (SWITCH,) if asked or is_named else ()
 
 
 def references(code: str) -> list[tuple[int, str]]:

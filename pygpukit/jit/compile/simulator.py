@@ -19,7 +19,7 @@ from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
 from pygpukit.jit.compile import bounded, sim_headers, sim_lenient, sim_textures
 from pygpukit.jit.compile.diagnostics import compile_error
-from pygpukit.jit.compile.room import check_room, full_disk_told
+from pygpukit.jit.compile.room import check_room, name_full_disk
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
 from pygpukit.jit.compile.sim_initialisers import complaint, initialisers
 from pygpukit.jit.compile.sim_source import MACROS, blank, prepare, readable_log, refusals
@@ -101,7 +101,7 @@ def compiler_identity() -> str:
     return _identity(tuple(find_compiler()))
 
 
-@full_disk_told()
+@name_full_disk()
 def compile(
     source: str,
     *,
@@ -125,12 +125,12 @@ def compile(
     macros = {key: value or "1" for key, _, value in (define.partition("=") for define in defines)}
     command = find_compiler()
     translated = _with_ptx(source, name, options, macros, read)
-    given, source = source, translated.text
+    original, source = source, translated.text
     if translated.expanded:  # with what the command line says
         options, defines = _without_macros(options), ()
     if refused := refusals(source, name, macros):
         raise compile_error(name, refused, source)
-    prepared = prepare(source, name, macros, name_expressions, given if check else None)
+    prepared = prepare(source, name, macros, name_expressions, original if check else None)
     headers = sim_headers.folder()
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
@@ -204,11 +204,11 @@ def preprocess(
     finds a fault. The files that it read are appended to `read`. Raises CompilerNotFound, and ValueError as compile()
     does."""
     _, own = _translate(options)
-    given = [f"-D{name}={value}" for name, value in defines.items()]
+    defined = [f"-D{name}={value}" for name, value in defines.items()]
     undefined = [option for option in options if option.startswith("-U")]
     predefined = [f"-D{name}={value}" for name, value in MACROS.items()]
     command = [
-        *find_compiler(), "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-w", *predefined, *undefined, *given, *own,
+        *find_compiler(), "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-w", *predefined, *undefined, *defined, *own,
         "-iquote", str(Path.cwd()), "-I", str(sim_headers.folder()), str(text),
     ]  # fmt: skip
     listed = text.with_suffix(".d")
@@ -257,8 +257,8 @@ def _macro_lines(
     for option in [*options, *(f"-D{define}" for define in defines)]:
         if (match := _MACRO.match(option)) is None:
             continue
-        given = "=" in option.partition("-macro=")[2] if match["long"] else "=" in option
-        value = match["value"].partition("\n")[0] if given else "1"
+        has_value = "=" in option.partition("-macro=")[2] if match["long"] else "=" in option
+        value = match["value"].partition("\n")[0] if has_value else "1"
         removed = match["short"] == "U" or match["long"] == "undefine"
         lines.append(f"#undef {match['name']}" if removed else f"#define {match['name']} {value}")
     ours = [*(f"#include <{header}>" for header in headers), *(f"#define {switch}" for switch in switches)]
@@ -268,14 +268,14 @@ def _macro_lines(
 def _refused_functions(functions: Sequence[str], name: str, source: str) -> str:
     """The messages about functions of the C library that no device has, each at the first line that names it."""
     code, lines = blank(source), Lines(source, name)
-    found = []
+    messages = []
     for function in functions:
         match = re.search(rf"(?<!\w)(?:__builtin_)?{re.escape(function)}\b", code)
         line = code.count("\n", 0, match.start()) + 1 if match else 1
-        file, told = lines.origin(line)
-        text = f"{file}:{told}: error: {function}() is no function of a device: a kernel cannot call it"
-        found.append((line, text))
-    return "\n".join(text for _, text in sorted(found))
+        file, origin = lines.origin(line)
+        text = f"{file}:{origin}: error: {function}() is no function of a device: a kernel cannot call it"
+        messages.append((line, text))
+    return "\n".join(text for _, text in sorted(messages))
 
 
 def _without_macros(options: Sequence[str]) -> list[str]:
@@ -354,7 +354,7 @@ def _identity(command: tuple[str, ...]) -> str:
 
 
 def _processor() -> str:
-    """What -march=native depends on, as a short number."""
+    """The processor's features that -march=native depends on, as a short number."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         features = next(line for line in lines if line.startswith(("flags", "Features")))

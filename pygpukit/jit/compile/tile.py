@@ -31,16 +31,16 @@ def missing() -> str:
 
 def require() -> Path:
     """The path of tileiras. Raises NvrtcError that says what to install."""
-    found = toolchain.tileiras()
-    if found is None or missing():
+    assembler = toolchain.tileiras()
+    if assembler is None or missing():
         raise NvrtcError(missing(), NvrtcErrorCode.NotLoaded)
-    return found
+    return assembler
 
 
 def identity() -> bytes:
-    """What tells one assembler from another in a cache key; "" where there is none."""
-    found = toolchain.tileiras()
-    return b"" if found is None else f" tileiras {found.stat().st_size}".encode()
+    """The words that tell one assembler from another in a cache key; "" where there is none."""
+    assembler = toolchain.tileiras()
+    return b"" if assembler is None else f" tileiras {assembler.stat().st_size}".encode()
 
 
 def assemble(tile_ir: bytes, arch: str, name: str) -> tuple[bytes, str]:

@@ -27,7 +27,7 @@ _COMPLEX = {"complex64": "float32x2", "complex128": "float64x2"}
 def resolved(unit: Unit, signature: KernelSignature) -> KernelSignature:
     """The signature with what the compiler knows of its parameters. Compiles the unit."""
     if unit.image.kind == "sim":
-        types = _told(unit.image.image).get(signature.expression or signature.name)
+        types = _types(unit.image.image).get(signature.expression or signature.name)
     elif not signature.tile and any(map(_in_doubt, signature.parameters)):
         types = _asked(unit, signature)
     else:
@@ -38,15 +38,15 @@ def resolved(unit: Unit, signature: KernelSignature) -> KernelSignature:
 
 
 def _in_doubt(parameter: Parameter) -> bool:
-    """Whether the source alone may not tell what the parameter takes."""
+    """True where the source alone may not tell what the parameter takes."""
     if parameter.kind == "pointer":
         return parameter.dtype == "" and "void" not in parameter.type and "(" not in parameter.type
     return parameter.kind == "struct" and parameter.nbytes == 0
 
 
-def _settled(parameter: Parameter, told: str) -> Parameter:
+def _settled(parameter: Parameter, demangled: str) -> Parameter:
     """The parameter by the compiler's word: "*float32", "float32x4", or "" and "*" for types that no array has."""
-    pointer, element = told.startswith("*"), told.lstrip("*")
+    pointer, element = demangled.startswith("*"), demangled.lstrip("*")
     dtype, _, lanes = element.partition("x")
     pair = lanes == "2" and dtype in ("float32", "float64")
     if parameter.dtype in _COMPLEX and element in ("", _COMPLEX[parameter.dtype]):
@@ -60,14 +60,14 @@ def _settled(parameter: Parameter, told: str) -> Parameter:
     return parameter if parameter.kind == "struct" else replace(parameter, kind="struct", dtype="", nbytes=0)
 
 
-def _told(image: bytes) -> dict[str, tuple[str, ...]]:
+def _types(image: bytes) -> dict[str, tuple[str, ...]]:
     """By the name that a kernel is asked for."""
-    found = {}
+    by_symbol = {}
     for record in _section(image, b"pk_sim_types").split(b"\1")[1:]:
         name, _, rest = record.partition(b"\0")
         types = [rest[at : at + 24].partition(b"\0")[0].decode() for at in range(0, len(rest) - 24, 24)]
-        found[name.decode()] = tuple(types)
-    return found
+        by_symbol[name.decode()] = tuple(types)
+    return by_symbol
 
 
 def _section(image: bytes, name: bytes) -> bytes:

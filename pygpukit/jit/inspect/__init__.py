@@ -1,1 +1,1 @@
-"""What a compiled kernel is made of: resources, occupancy, PTX, SASS, findings."""
+"""Parts of a compiled kernel: resources, occupancy, PTX, SASS, findings."""

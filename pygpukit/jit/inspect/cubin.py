@@ -18,7 +18,7 @@ _FRAME_SIZE, _REGISTER_COUNT = 0x11, 0x2F
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel uses. registers and local_bytes are a thread's, shared_bytes (static) a block's."""
+    """The resources that one kernel uses. registers and local_bytes are a thread's, shared_bytes (static) a block's."""
 
     registers: int
     shared_bytes: int
@@ -86,20 +86,20 @@ def _sections(image: bytes) -> list[_Section]:
 
 
 def _symbols(sections: list[_Section]) -> list[_Symbol]:
-    found: list[_Symbol] = []
+    symbols: list[_Symbol] = []
     for section in sections:
         if section.kind != _SYMBOL_TABLE:
             continue
         texts = sections[section.link].contents
         for name, info, other, index, _, nbytes in struct.iter_unpack("<IBBHQQ", section.contents):
-            found.append(_Symbol(_text(texts, name), info & 15, other, index, nbytes))
-    return found
+            symbols.append(_Symbol(_text(texts, name), info & 15, other, index, nbytes))
+    return symbols
 
 
-def _attributes(sections: list[_Section], wanted: int) -> dict[int, int]:
+def _attributes(sections: list[_Section], number: int) -> dict[int, int]:
     """Values of one attribute in .nv.info, by the index of the symbol that it is about."""
     contents = next((one.contents for one in sections if one.name == ".nv.info"), b"")
-    return {symbol: value for kind, symbol, value in _records(contents) if kind == wanted}
+    return {symbol: value for kind, symbol, value in _records(contents) if kind == number}
 
 
 def _records(contents: bytes) -> Iterator[tuple[int, int, int]]:

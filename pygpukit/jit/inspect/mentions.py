@@ -36,23 +36,23 @@ class Mention(NamedTuple):
 def mentions(text: str, array: str) -> list[Mention]:
     """Every mention of the array in a line's code, from left to right."""
     code = text.partition("//")[0]
-    return list(_found(code, array)) if array else []
+    return list(_mentions(code, array)) if array else []
 
 
 def meant(text: str, one: Finding) -> list[Mention]:
     """The mentions that a finding can be about: those with its index, else those whose index is not known, else all."""
-    found = mentions(text, one.array)
+    candidates = mentions(text, one.array)
     verb = re.search(r"\b(reads|writes)\b", one.message)  # the first is the finding's own thread's
     if verb:
-        found = [mention for mention in found if getattr(mention, verb[1])] or found
-    if one.index is None or len(found) < 2:
-        return found
-    indices = {mention: _index(mention.subscript, one) for mention in found}
-    same = [mention for mention in found if indices[mention] == one.index]
-    return same or [mention for mention in found if indices[mention] is None] or found
+        candidates = [mention for mention in candidates if getattr(mention, verb[1])] or candidates
+    if one.index is None or len(candidates) < 2:
+        return candidates
+    indices = {mention: _index(mention.subscript, one) for mention in candidates}
+    same = [mention for mention in candidates if indices[mention] == one.index]
+    return same or [mention for mention in candidates if indices[mention] is None] or candidates
 
 
-def _found(code: str, array: str) -> Iterator[Mention]:
+def _mentions(code: str, array: str) -> Iterator[Mention]:
     for match in re.finditer(rf"(?<!\w){re.escape(array)}(?!\w)", code):
         brackets = []
         at = match.end()

@@ -1,4 +1,4 @@
-"""What a compiled kernel uses of a multiprocessor, and how many of its blocks fit."""
+"""Occupancy: the part of a multiprocessor that a compiled kernel uses, and how many of its blocks fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHARED_GRANULARITY = 128
 
 @dataclass(frozen=True)
 class _Multiprocessor:
-    """What one multiprocessor holds at once."""
+    """The resources that one multiprocessor holds at once."""
 
     max_warps: int
     max_blocks: int
@@ -94,7 +94,7 @@ def occupancy_of(arch: str, resources: Resources, block: int, shared_bytes: int 
 
 
 def _limits(warps_of_block: int, max_warps: int, registers: int, shared: int, device_shared: int) -> dict[str, int]:
-    """How many blocks each resource has room for."""
+    """The number of blocks that each resource has room for."""
     limits = {"threads": max_warps // warps_of_block}
     if registers:
         per_warp = -(-registers * _WARP // _REGISTER_GRANULARITY) * _REGISTER_GRANULARITY

@@ -27,14 +27,14 @@ class CheckedLauncher:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Launch. Raises KernelArgumentError as any launcher, and for a broken assumption."""
         for at, name, kind, number in self._checks:
-            given = args[at] if at < len(args) else kwargs.get(name)
-            value: Any = given.device_ptr if isinstance(given, native.ArrayBase) else given
+            argument = args[at] if at < len(args) else kwargs.get(name)
+            value: Any = argument.device_ptr if isinstance(argument, native.ArrayBase) else argument
             if not hasattr(value, "__index__") or not value.__index__() % number:
                 continue  # what is no number or array is refused by the launcher
             what = f"is a multiple of {number} bytes" if kind == "aligned" else f"is divisible by {number}"
-            found = hex(value) if kind == "aligned" else value
+            shown = hex(value) if kind == "aligned" else value
             raise KernelArgumentError(
-                f"{self._name}(): parameter '{name}': the kernel assumes that it {what}, and it is {found}; "
+                f"{self._name}(): parameter '{name}': the kernel assumes that it {what}, and it is {shown}; "
                 "pass what fits, or compile a variant without the assumption",
                 name,
             )

@@ -24,11 +24,11 @@ _FORMS = "[grid, block], [grid, block, stream], [grid, block, shared_bytes] or [
 
 
 def parse(kernel: str, config: Any) -> Configuration:
-    """What stands in the brackets of kernel[...]."""
+    """The configuration that stands in the brackets of kernel[...]."""
     parts = config if isinstance(config, tuple) else (config,)
     if len(parts) < 2:
-        told = f"{config!r:.40}".strip("()").rstrip(",")
-        raise KernelArgumentError(f"{kernel}[{told}]: the block is missing; write {kernel}{_FORMS}", "block")
+        brackets = f"{config!r:.40}".strip("()").rstrip(",")
+        raise KernelArgumentError(f"{kernel}[{brackets}]: the block is missing; write {kernel}{_FORMS}", "block")
     if len(parts) > 4:
         raise KernelArgumentError(f"{kernel}: write {kernel}{_FORMS}, not {len(parts)} entries")
     rest = list(parts[2:])
@@ -40,7 +40,7 @@ def parse(kernel: str, config: Any) -> Configuration:
 
 
 def parse_tile(kernel: str, config: Any) -> Configuration:
-    """What stands in the brackets of a tile kernel: its grid, and a stream; a block of one is let pass."""
+    """The configuration in the brackets of a tile kernel: its grid, and a stream; a block of one is let pass."""
     parts = config if isinstance(config, tuple) and any(not is_index(part) for part in config) else (config,)
     grid, *rest = parts
     if rest and not isinstance(rest[0], (Stream, native.Stream)):

@@ -41,7 +41,7 @@ class GlobalVariable:
 
     @property
     def constant(self) -> bool:
-        """Whether it is declared const, so that write() refuses it."""
+        """True where it is declared const, so that write() refuses it."""
         return self._variable.constant
 
     @cached_property
@@ -98,10 +98,10 @@ class GlobalVariable:
             self._check(array.shape, array.dtype, self.dtype)
             target[...] = array
 
-    def _check(self, shape: tuple[int, ...], dtype: object, wanted: object) -> None:
+    def _check(self, shape: tuple[int, ...], dtype: object, expected: object) -> None:
         if shape != self.shape:
             raise ShapeError(f"{self.name} has shape {self.shape}, the value {shape}")
-        if dtype != wanted:
+        if dtype != expected:
             raise DTypeError(f"{self.name} is {self.dtype}, the value {dtype}; convert it with .astype()")
 
     def _converted(self, numbers: Any) -> native.ArrayBase:
@@ -112,9 +112,9 @@ class GlobalVariable:
 
         host_dtype = self.dtype.to_numpy_dtype()
         lacking = self.dtype != host_dtype.name  # NumPy has a type of the same size for its bits only
-        given = np.asarray(numbers).dtype
-        if _RANKS.get(given.kind, len(_RANKS)) > _RANKS["f" if lacking else host_dtype.kind]:
-            raise DTypeError(f"{self.name} is {self.dtype}, the value {given}; convert it first")
+        value_dtype = np.asarray(numbers).dtype
+        if _RANKS.get(value_dtype.kind, len(_RANKS)) > _RANKS["f" if lacking else host_dtype.kind]:
+            raise DTypeError(f"{self.name} is {self.dtype}, the value {value_dtype}; convert it first")
         return asarray(np.asarray(numbers, np.float32 if lacking else host_dtype), self.dtype)
 
     def __repr__(self) -> str:
@@ -129,10 +129,10 @@ class Globals(dict[str, GlobalVariable]):
         self._short = [(one.short_name, one.name) for one in variables]
 
     def __missing__(self, name: str) -> GlobalVariable:
-        found = [full for short, full in self._short if short == name]
-        if len(found) == 1:
-            return self[found[0]]
+        names = [full for short, full in self._short if short == name]
+        if len(names) == 1:
+            return self[names[0]]
         raise KeyError(
-            f"{name!r} is {'one of ' + ', '.join(found) if found else 'no variable of the source'}; "
+            f"{name!r} is {'one of ' + ', '.join(names) if names else 'no variable of the source'}; "
             f"it has: {', '.join(self) or 'none'}"
         )

@@ -54,7 +54,7 @@ def jit(
 
     Raises ValueError (function not found), CompileError with diagnostics, NvrtcError (no compiler: what to install).
     """
-    wanted = [*name_expressions, *([func] if func and "<" in func and func not in name_expressions else [])]
+    expressions = [*name_expressions, *([func] if func and "<" in func and func not in name_expressions else [])]
     unit = Unit(
         source,
         name=name or "kernel",
@@ -62,7 +62,7 @@ def jit(
         defines=defines,
         include=include,
         arch=arch,
-        name_expressions=wanted,
+        name_expressions=expressions,
         check=check,
         func=func,
     )
@@ -212,12 +212,14 @@ class JITKernel:
     def _blocks(self, args: tuple[Any, ...], kwargs: dict[str, Any], threads: int) -> int:
         blocks = -(-self._threads(args, kwargs) // threads) or 1
         if blocks > configuration.MAX_BLOCKS:
-            most = configuration.MAX_BLOCKS
-            raise self._needs_grid(f"it has {blocks} blocks of {threads} threads, and a grid at most {most} blocks")
+            max_blocks = configuration.MAX_BLOCKS
+            raise self._needs_grid(
+                f"it has {blocks} blocks of {threads} threads, and a grid at most {max_blocks} blocks"
+            )
         return blocks
 
     def _threads(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        """How many threads the inferred grid needs."""
+        """The number of threads that the inferred grid needs."""
         signature = self.signature
         if signature.tile:
             raise KernelArgumentError(
@@ -346,7 +348,7 @@ class JITKernel:
         return self._resources["local_bytes"]
 
     def occupancy(self, block: int | None = None, shared_bytes: int = 0) -> Occupancy:
-        """How many blocks of `block` threads (default block_size) one multiprocessor holds, and what limits them.
+        """The number of blocks of `block` threads (default block_size) that one multiprocessor holds, and the limit.
 
         The driver's figure; computed for the architecture where the kernel is not loaded (GPUError for one unknown).
         """
@@ -354,10 +356,10 @@ class JITKernel:
 
         if self._inspectable:
             return occupancy(self._function, self._block if block is None else block, shared_bytes)
-        found = self._unit.resources(self.signature)
-        if found is None:
+        resources = self._unit.resources(self.signature)
+        if resources is None:
             raise GPUError(f"{self.name} is not loaded, and its image tells nothing about registers")
-        return occupancy_of(self._unit.image.arch, found, block or self.block_size, shared_bytes)
+        return occupancy_of(self._unit.image.arch, resources, block or self.block_size, shared_bytes)
 
     def _usage(self) -> str:
         """One sentence on what the kernel takes of a multiprocessor; "" where that is not known."""
@@ -375,8 +377,10 @@ class JITKernel:
         if self._inspectable:
             info = self._function.info
             return {name: int(info[name]) for name in names}
-        found = self._unit.resources(self.signature)
-        values = (None,) * 3 if found is None else (found.registers, found.shared_bytes, found.local_bytes)
+        resources = self._unit.resources(self.signature)
+        values = (
+            (None,) * 3 if resources is None else (resources.registers, resources.shared_bytes, resources.local_bytes)
+        )
         return dict(zip(names, values, strict=True))
 
     @property
@@ -391,9 +395,9 @@ class JITKernel:
 
 
 def _find(unit: Unit, func: str) -> KernelSignature:
-    found = unit.signatures.get(func)
-    if found is not None:
-        return found
+    known = unit.signatures.get(func)
+    if known is not None:
+        return known
     for signature in unit.signatures.values():
         if signature.short_name == func:
             return signature

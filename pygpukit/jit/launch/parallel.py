@@ -79,17 +79,17 @@ def compile_all(
     waiting = []
     for at, unit in enumerate(units):
         start = time.perf_counter()
-        found = find_image(unit.source, unit.arguments())
-        if found is None:
+        image = find_image(unit.source, unit.arguments())
+        if image is None:
             waiting.append(at)
         else:
-            finish(at, found, time.perf_counter() - start)
+            finish(at, image, time.perf_counter() - start)
     if waiting:
         _compile(units, waiting, min(processes or _processors(), len(waiting)), finish)
     if errors:
-        told = "; ".join(f"{name}: {error}" for name, error in list(errors.items())[:3])
+        failures = "; ".join(f"{name}: {error}" for name, error in list(errors.items())[:3])
         more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
-        raise CompileAllError(f"{len(errors)} of {len(units)} units failed: {told}{more}", errors, units)
+        raise CompileAllError(f"{len(errors)} of {len(units)} units failed: {failures}{more}", errors, units)
     return units
 
 

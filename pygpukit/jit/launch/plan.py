@@ -49,7 +49,7 @@ def parameter_plan(signature: KernelSignature, function: native.Function) -> lis
 
 
 def document(signature: KernelSignature, usage: str = "") -> str:
-    """What help() and `kernel?` show; `usage` says what the kernel takes of a multiprocessor."""
+    """The text that help() and `kernel?` show; `usage` says what the kernel takes of a multiprocessor."""
     name = signature.short_name
     lines = [f"CUDA kernel {signature}", ""]
     for one in signature.parameters:

@@ -143,9 +143,9 @@ class SlicedLauncher:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Enqueues every slice. Raises KernelArgumentError before the first one is launched."""
-        given = len(args) + len(kwargs)
-        if given > self._count:
-            raise KernelArgumentError(f"{self._sliced.name}(): takes {self._count} arguments, got {given}")
+        count = len(args) + len(kwargs)
+        if count > self._count:
+            raise KernelArgumentError(f"{self._sliced.name}(): takes {self._count} arguments, got {count}")
         for launch, place in self._steps:
             launch(*args, **kwargs, pk_slice=place)
 
@@ -158,7 +158,7 @@ class SlicedLauncher:
             yield self._bound[extent], _PLACE.pack(*first, *self._grid)
 
     def __len__(self) -> int:
-        """How many slices a launch has."""
+        """The number of slices of a launch."""
         return len(self.slices)
 
 
@@ -187,7 +187,7 @@ def variant_of(image: Image, symbol: str, name: str, variables: list[str]) -> na
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the sliced variant of a kernel is made. make(): its handle, and what the caller keeps for as long as the
+    """The way to make the sliced variant of a kernel. make(): its handle, and what the caller keeps for as long as the
     variant is to live; raises UnsliceableError. Call it with the device current."""
 
     name: str
@@ -203,7 +203,7 @@ _lock = threading.Lock()
 
 
 def remember(function: native.Function, name: str, make: Callable[[], tuple[int, object]]) -> None:
-    """How the sliced variant of a kernel is made, should a gate ask for it. `make` holds on to no module.
+    """Keep how the sliced variant of a kernel is made, should a gate ask for it. `make` holds on to no module.
 
     A gate cuts launches into whole waves. So a kernel whose blocks wait for each other is safe: they must all be on the
     device at once, in a grid of one wave, which is never cut.
@@ -227,7 +227,7 @@ def _forgotten() -> tuple[int, object]:
 
 
 def recipe(handle: int) -> Recipe | None:
-    """What was remembered of a kernel."""
+    """The recipe that was remembered of a kernel."""
     with _lock:
         return _recipes.get(handle)
 
@@ -267,7 +267,7 @@ def remember_image(
 
 
 def sliced_function(unit: Unit, signature: KernelSignature) -> native.Function:
-    """What runs a kernel's slices. The first call for a kernel of a unit makes it; raises as sliced_ptx() and
+    """The function that runs a kernel's slices. The first call for a kernel of a unit makes it; raises as
     load_ptx()."""
     if unit.image.kind == "sim":
         return unit.function(signature)

@@ -71,13 +71,13 @@ class Unit:
         parsed = parse_options(options, defines)
         self.source, self.name, self.options = storable(source), storable(name), (*options, *include_options(include))
         refuse_nesting(self.source, self.name)
-        self._wanted = (*name_expressions, *((func,) if func else ()))
-        found = expand.kernels(self.source, self.options, parsed.defines, self._wanted)
-        self.signatures = _instantiated(found, name_expressions)
+        self._asked = (*name_expressions, *((func,) if func else ()))
+        signatures = expand.kernels(self.source, self.options, parsed.defines, self._asked)
+        self.signatures = _instantiated(signatures, name_expressions)
         spelt = {one.name for one in scan(self.source, parsed.defines)}
-        self._hidden = frozenset(one.name for one in found) - spelt
+        self._hidden = frozenset(one.name for one in signatures) - spelt
         used = {expression.partition("<")[0] for expression in name_expressions}
-        self.templates = tuple(one for one in found if one.template is not None and one.name not in used)
+        self.templates = tuple(one for one in signatures if one.template is not None and one.name not in used)
         self._defines, self._arch, self._check = defines, arch, check
         self._module: native.Module | None = None
         self._lock = threading.Lock()
@@ -91,7 +91,7 @@ class Unit:
         return Globals(self, scan_variables(self.source, parse_options(self.options, self._defines).defines))
 
     def arguments(self) -> dict[str, Any]:
-        """What compile_source() is called with, apart from the source."""
+        """The arguments that compile_source() is called with, apart from the source."""
         # Of those that the tokens do not show, every one: a compiler's table has those that it is asked for.
         expressions = [
             one.expression or one.name
@@ -111,7 +111,7 @@ class Unit:
         """The same source for the simulation, in a checked mode."""
         parsed = parse_options(self.options, self._defines)  # without the architecture that an option may name
         changed = {"options": parsed.flags, "defines": parsed.defines, "arch": "sim", "check": check}
-        return Unit(self.source, **{**self.arguments(), **changed}, func=self._wanted[0] if self._wanted else None)
+        return Unit(self.source, **{**self.arguments(), **changed}, func=self._asked[0] if self._asked else None)
 
     @cached_property
     def image(self) -> Image:
@@ -128,14 +128,14 @@ class Unit:
     def loadable(self) -> bool:
         return (self.image.kind == "sim") == (backend() == "sim")
 
-    def module(self, wanted: str) -> native.Module:
-        """The loaded module; the first call loads it. Raises GPUError, naming what is `wanted` of it, for an image of
+    def module(self, subject: str) -> native.Module:
+        """The loaded module; the first call loads it. Raises GPUError, naming the `subject`, for an image of
         the other backend."""
         with self._lock:
             if self._module is None:
                 if not self.loadable:
                     raise GPUError(
-                        f"{wanted} was compiled for {self.image.arch} and the backend is {backend()}: it can "
+                        f"{subject} was compiled for {self.image.arch} and the backend is {backend()}: it can "
                         "be inspected, not launched; leave out the architecture to compile for the open backend"
                     )
                 self._module = native.Module(self.image.image)
@@ -155,7 +155,7 @@ class Unit:
         return self.image.symbol(signature.expression or signature.name)
 
     def resources(self, signature: KernelSignature) -> Resources | None:
-        """What the kernel uses, read from the image: nothing is loaded. None for one of the simulated device."""
+        """The resources that the kernel uses, read from the image: nothing is loaded. None on the simulated device."""
         return None if self._cubin is None else self._cubin.kernels.get(self.symbol(signature))
 
     def variable_symbols(self) -> list[str]:
@@ -187,10 +187,10 @@ class Unit:
         return read_cubin(self.image.image) if self.image.kind == "nvrtc" and self.image.image else None
 
 
-def _instantiated(found: Sequence[KernelSignature], expressions: Sequence[str]) -> dict[str, KernelSignature]:
+def _instantiated(signatures: Sequence[KernelSignature], expressions: Sequence[str]) -> dict[str, KernelSignature]:
     """Plain kernels by their name, and one entry for every name expression."""
-    out = {one.name: one for one in found if one.template is None}
-    templates = {one.name: one for one in found if one.template is not None}
+    out = {one.name: one for one in signatures if one.template is None}
+    templates = {one.name: one for one in signatures if one.template is not None}
     for expression in expressions:
         base = expression.partition("<")[0].strip()
         if base in templates:
@@ -206,5 +206,5 @@ def _instantiated(found: Sequence[KernelSignature], expressions: Sequence[str]) 
 def _variable_symbols(
     source: str, options: Sequence[str], defines: Mapping[str, object] | None, symbols: Mapping[str, str]
 ) -> list[str]:
-    found = scan_variables(source, parse_options(options, defines).defines)
-    return [symbols.get(one.expression, one.expression) for one in found if not one.constant]
+    variables = scan_variables(source, parse_options(options, defines).defines)
+    return [symbols.get(one.expression, one.expression) for one in variables if not one.constant]

@@ -28,7 +28,7 @@ def load_ptx(text: str) -> native.Module:
 
 
 def _parts(text: str) -> dict[str, bytes]:
-    """What the CUBIN follows from; the driver's version stands for its compiler."""
+    """The parts that the CUBIN follows from; the driver's version stands for its compiler."""
     device = native.current_device()
     return {
         "kind": b"variant",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from pygpukit.jit.ptx.fault import PtxFault
-from pygpukit.jit.ptx.parser import Given, Name, Not, Number, Sink, Term
+from pygpukit.jit.ptx.parser import Name, Not, Number, OperandNumber, Sink, Term
 from pygpukit.jit.ptx.special import special
 from pygpukit.jit.ptx.statement import Operand
 from pygpukit.jit.ptx.types import LETTERS, TYPES, Type
@@ -34,7 +34,7 @@ class Block:
     _outputs: dict[int, int] = field(default_factory=dict)  # the line that takes each in
     _kept: set[int] = field(default_factory=set)  # whose variables the statement's end leaves alone
     _named: set[int] = field(default_factory=set)  # which an instruction reads or writes
-    _made: int = 0
+    _names: int = 0
 
     def begin(self) -> None:
         """Takes the statement's operands in."""
@@ -65,7 +65,9 @@ class Block:
     def place(self, term: Term) -> str:
         """The variable of the source that is an operand which is read and written: what changes it does so later, and
         the statement's end leaves it alone. To be written once: it is the operand's own text."""
-        if not isinstance(term, Given) or not (self.operands[term.index].output and self.operands[term.index].read):
+        if not isinstance(term, OperandNumber) or not (
+            self.operands[term.index].output and self.operands[term.index].read
+        ):
             raise PtxFault("expected an operand of the asm statement that is read and written (+)", term.at)
         self._kept.add(term.index)
         return f"({self.operands[term.index].expression.strip()})"
@@ -76,8 +78,8 @@ class Block:
 
     def fresh(self, text: str) -> str:
         """A name of C++ that nothing else has."""
-        self._made += 1
-        return f"pk_ptx_r{self._made}_{re.sub(r'[^A-Za-z0-9]', '_', text)}"
+        self._names += 1
+        return f"pk_ptx_r{self._names}_{re.sub(r'[^A-Za-z0-9]', '_', text)}"
 
     def open(self, labels: dict[str, str]) -> None:
         """Begins a scope with these labels."""
@@ -91,9 +93,9 @@ class Block:
     def declare(self, name: str, kind: Type, width: int, at: int) -> None:
         if name in self._scopes[-1]:
             raise PtxFault(f"the register {name} is declared twice", at)
-        made = self.fresh(name)
-        self._scopes[-1][name] = Variable(made, kind, True, width)
-        self.lines.append(f"{kind.holder} {made}{f'[{width}]' if width > 1 else ''};")
+        variable = self.fresh(name)
+        self._scopes[-1][name] = Variable(variable, kind, True, width)
+        self.lines.append(f"{kind.holder} {variable}{f'[{width}]' if width > 1 else ''};")
 
     def label(self, name: str, at: int) -> str:
         for labels in reversed(self._labels):
@@ -102,8 +104,8 @@ class Block:
         raise PtxFault(f"there is no label {name}", at)
 
     def variable(self, term: Term) -> Variable:
-        """What a name or an operand stands for."""
-        if isinstance(term, Given):
+        """The variable that a name or an operand stands for."""
+        if isinstance(term, OperandNumber):
             operand = self.operands[term.index]
             self._named.add(term.index)
             kind = None if operand.letter == "n" else TYPES[LETTERS[operand.letter]]

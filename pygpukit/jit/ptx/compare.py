@@ -22,8 +22,8 @@ def _holds(op: Operation, how: str, kind: Type, a: str, b: str) -> str:
             raise op.unknown()
         return f"({a} {_SIGNS[how]} {b})"
     if how in ("num", "nan"):
-        told = f"__builtin_isunordered({a}, {b})"
-        return told if how == "nan" else f"!{told}"
+        unordered = f"__builtin_isunordered({a}, {b})"
+        return unordered if how == "nan" else f"!{unordered}"
     if how in _EITHER:
         return f"(__builtin_isunordered({a}, {b}) || {a} {_EITHER[how]} {b})"
     if how not in _SIGNS or how in ("lo", "ls", "hi", "hs"):
@@ -33,7 +33,7 @@ def _holds(op: Operation, how: str, kind: Type, a: str, b: str) -> str:
 
 
 def _compared(op: Operation, how: str, kind: Type, flush: bool) -> list[str]:
-    """What the comparison says: one expression, for pairs one of each half."""
+    """The comparison as one expression, for pairs one of each half."""
     name = SMALL.get(kind.name.removesuffix("x2"))
     values = [op.temporary(kind.cpp, op.read(index, kind)) for index in (1, 2)]
     if name is None:
@@ -75,10 +75,10 @@ def _set_predicate(op: Operation) -> None:
     names = (to.first, to.second) if isinstance(to, Pair) else (to,)
     if len(names) == 2 and len(results) == 1:
         results.append(f"!{op.temporary('bool', results[0])}")
-    made = [op.temporary("bool", _combined(op, combined, result)) for result in results]
-    if len(names) == 1 and len(made) == 2:
+    predicates = [op.temporary("bool", _combined(op, combined, result)) for result in results]
+    if len(names) == 1 and len(predicates) == 2:
         raise op.fault("takes two predicates, p|q")
-    for name, value in zip(names, made, strict=True):
+    for name, value in zip(names, predicates, strict=True):
         if not isinstance(name, Sink):
             op.write_term(name, _PRED, value)
 

@@ -38,7 +38,7 @@ def _convert(op: Operation) -> None:
     elif to.name == "tf32" and source.name == "f32" and rounding in ("rn", "rz", "rna") and not flush and not saturate:
         op.no_more(2)
         op.need("small")
-        value = f"pk_ptx_to_tf32({op.read(1, source)}, {_rounding(rounding)}, {_told(relu)}, {_told(finite)})"
+        value = f"pk_ptx_to_tf32({op.read(1, source)}, {_rounding(rounding)}, {_literal(relu)}, {_literal(finite)})"
         op.write(0, TYPES["b32"], value)
     elif finite or (relu and to.name not in SMALL):
         raise op.unknown()
@@ -47,7 +47,7 @@ def _convert(op: Operation) -> None:
         _plain(op, to, source, rounding, flush, saturate, relu)
 
 
-def _told(value: bool) -> str:
+def _literal(value: bool) -> str:
     return str(value).lower()
 
 
@@ -82,7 +82,7 @@ def _plain(op: Operation, to: Type, source: Type, rounding: str, flush: bool, sa
         op.need("convert")
         suffix = "" if held == "double" else "f"
         value = f"__builtin_{_FUNCTIONS[rounding]}{suffix}({value})"
-        op.write(0, to, f"pk_ptx_to_integer<{to.cpp}>({value}, {_told(source.bits == 64 or to.bits == 64)})", True)
+        op.write(0, to, f"pk_ptx_to_integer<{to.cpp}>({value}, {_literal(source.bits == 64 or to.bits == 64)})", True)
         return
     if from_float and whole:
         suffix = "" if held == "double" else "f"
@@ -142,7 +142,7 @@ def _packed(op: Operation, to: Type, source: Type, rounding: str, relu: bool, fi
         if to.name != "f16x2" or rounding != "rn" or finite:
             raise op.unknown()
         op.no_more(2)
-        value = f"pk_ptx_unpacked<{_EIGHTHS[source.name]}>({op.read(1, source, True)}, {_told(relu)})"
+        value = f"pk_ptx_unpacked<{_EIGHTHS[source.name]}>({op.read(1, source, True)}, {_literal(relu)})"
         op.write(0, to, value)
         return
     if to.name in _EIGHTHS:
@@ -159,7 +159,7 @@ def _packed(op: Operation, to: Type, source: Type, rounding: str, relu: bool, fi
             low = f"pk_ptx_value<pk_ptx_f16>((unsigned short){word})"
         else:
             raise op.unknown()
-        op.write(0, to, f"({to.cpp})pk_ptx_packed<{name}>({low}, {high}, {_told(relu)})")
+        op.write(0, to, f"({to.cpp})pk_ptx_packed<{name}>({low}, {high}, {_literal(relu)})")
         return
     if source.name != "f32" or rounding not in ("rn", "rz"):
         raise op.unknown()
@@ -169,7 +169,8 @@ def _packed(op: Operation, to: Type, source: Type, rounding: str, relu: bool, fi
         expressions = [f"pk_ptx_nearest<{name}>({op.read(index, source)})" for index in (2, 1)]
     else:
         expressions = [
-            f"(unsigned short)pk_ptx_narrowed<{name}>({op.read(index, source)}, {_rounding(rounding)}, {_told(finite)})"
+            f"(unsigned short)pk_ptx_narrowed<{name}>"
+            f"({op.read(index, source)}, {_rounding(rounding)}, {_literal(finite)})"
             for index in (2, 1)
         ]
     if relu:

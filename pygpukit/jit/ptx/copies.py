@@ -5,7 +5,7 @@ from __future__ import annotations
 from pygpukit.jit.ptx import tensor
 from pygpukit.jit.ptx.memory import address
 from pygpukit.jit.ptx.operation import Operation, instruction
-from pygpukit.jit.ptx.parser import Given, Number
+from pygpukit.jit.ptx.parser import Number, OperandNumber
 from pygpukit.jit.ptx.types import TYPES
 
 _U32, _PRED = TYPES["u32"], TYPES["pred"]
@@ -50,21 +50,21 @@ def _piece(op: Operation) -> None:
     if isinstance(size, Number) and (size.value not in (4, 8, 16) or (cached == "cg" and size.value != 16)):
         raise op.fault(f"copies 4, 8 or 16 bytes, with .cg 16; {size.value} are given")
     bytes_ = op.read(2, _U32)
-    if isinstance(size, Given):  # "n": a constant of the source
+    if isinstance(size, OperandNumber):  # "n": a constant of the source
         bytes_ = f"(unsigned){op.block.variable(size).name}"
-    given = bytes_
+    source_bytes = bytes_
     extra = op.count - 3 - policy
     if extra:
         term = op.operand(3)
         kind = None if isinstance(term, Number) else op.block.variable(term).type
-        given = f"({op.read(3, _PRED)} ? 0u : {bytes_})" if kind is _PRED else op.read(3, _U32)
+        source_bytes = f"({op.read(3, _PRED)} ? 0u : {bytes_})" if kind is _PRED else op.read(3, _U32)
     to, source = address(op, op.operand(0), "shared"), address(op, op.operand(1), "global")
-    _vector(op, to, source, bytes_, given)
+    _vector(op, to, source, bytes_, source_bytes)
 
 
-def _vector(op: Operation, to: str, source: str, size: str, given: str) -> None:
+def _vector(op: Operation, to: str, source: str, size: str, source_bytes: str) -> None:
     held = f"pk_ptx_vector<unsigned, ({size}) / 4>"
-    count, target = op.temporary("unsigned", given), op.temporary("auto", to)
+    count, target = op.temporary("unsigned", source_bytes), op.temporary("auto", to)
     origin, piece = op.temporary("auto", source), op.block.fresh("piece")
     op.line(f"{held} {piece} = {{}};")
     op.line(f"if ({count} >= {size}) {piece} = *(const {held} *){origin};")

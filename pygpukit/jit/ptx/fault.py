@@ -1,4 +1,4 @@
-"""What cannot be translated, and where."""
+"""Fault of a PTX statement: what cannot be translated, and where."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class PtxFault(Exception):
         self.text, self.offset = text, offset
 
 
-class MacroFound(PtxFault):
+class MacroInStatement(PtxFault):
     """A statement whose strings or operands are made by macros: the preprocessor must run first."""
 
     def __init__(self, offset: int) -> None:

@@ -13,9 +13,9 @@ _PLAIN = {"add": "+", "sub": "-", "mul": "*"}
 
 
 def is_float(op: Operation) -> bool:
-    """Whether the instruction is one of floating-point numbers."""
+    """True where the instruction is one of floating-point numbers."""
     return any(
-        word in TYPES and TYPES[word].kind in "fx" and word[0] not in "us" for word in op.given.opcode.split(".")
+        word in TYPES and TYPES[word].kind in "fx" and word[0] not in "us" for word in op.parsed.opcode.split(".")
     )
 
 
@@ -162,7 +162,7 @@ def _extreme(op: Operation) -> None:
         return
     flush = op.flag("ftz")
     spoils = str(op.flag("NaN")).lower()
-    least = str(op.name == "min").lower()
+    takes_min = str(op.name == "min").lower()
     size = op.flag("xorsign")
     if size:
         op.one_of("abs")
@@ -172,7 +172,7 @@ def _extreme(op: Operation) -> None:
         op.no_more(3)
         names = [f"pk_ptx_flushed_small<{name}>({one})" if flush else one for one in "ab"]
         a, b = (f"pk_ptx_value<{name}>({one})" for one in names)
-        write_small(op, kind, pair, f"pk_ptx_nearest<{name}>({function}({a}, {b}, {least}, {spoils}))", 1, 2)
+        write_small(op, kind, pair, f"pk_ptx_nearest<{name}>({function}({a}, {b}, {takes_min}, {spoils}))", 1, 2)
         return
     kind = op.type("f32" if flush or size or spoils == "true" else "f32 f64")
     op.no_more((3, 4 if kind.bits == 32 else 3))
@@ -180,9 +180,9 @@ def _extreme(op: Operation) -> None:
     values = [op.read(index, kind) for index in range(1, op.count)]
     if flush:
         values = [f"pk_ptx_flushed({value})" for value in values]
-    value = f"{function}({values[0]}, {values[1]}, {least}, {spoils})"
+    value = f"{function}({values[0]}, {values[1]}, {takes_min}, {spoils})"
     for more in values[2:]:
-        value = f"{function}({value}, {more}, {least}, {spoils})"
+        value = f"{function}({value}, {more}, {takes_min}, {spoils})"
     op.write(0, kind, value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pygpukit.jit.ptx.operation import Operation, instruction
-from pygpukit.jit.ptx.parser import Given, Number, Vector
+from pygpukit.jit.ptx.parser import Number, OperandNumber, Vector
 from pygpukit.jit.ptx.types import TYPES
 
 _B32, _B64, _PRED, _S32, _U32 = TYPES["b32"], TYPES["b64"], TYPES["pred"], TYPES["s32"], TYPES["u32"]
@@ -63,7 +63,7 @@ def _product(op: Operation) -> None:
     if len(sums) != columns * (1 if result == "f16" else 2) // 4:
         raise op.fault(f"takes {columns * (1 if result == 'f16' else 2) // 4} registers of sums, {len(sums)} are given")
     for item in sums:
-        if isinstance(item, Given) and op.block.operands[item.index].letter != _LETTERS[result]:
+        if isinstance(item, OperandNumber) and op.block.operands[item.index].letter != _LETTERS[result]:
             raise op.fault(f'sums are operands of the constraint "+{_LETTERS[result]}"', item.at)
     places = [op.place(item) for item in sums]
     registers = "nullptr"
@@ -74,11 +74,11 @@ def _product(op: Operation) -> None:
         registers = op.block.fresh("rows")
         op.line(f"const unsigned {registers}[] = {{{', '.join(op.read_term(item, _B32) for item in items)}}};")
     signs = ["false", "false"] if whole else [_negative(op, index) for index in (4, 5)]
-    turned = [f"({op.read(index, _S32)} != 0)" for index in range(6, 6 + turns)]
-    a_turned, b_turned = (["false"] * (2 - turns) + turned) if turns else ("false", "false")
+    transposed = [f"({op.read(index, _S32)} != 0)" for index in range(6, 6 + turns)]
+    a_transposed, b_transposed = (["false"] * (2 - turns) + transposed) if turns else ("false", "false")
     arguments = (
         str(columns), _array(places), registers,
-        "0ull" if held else op.read(1, _B64), op.read(2, _B64), op.read(3, _PRED), *signs, a_turned, b_turned,
+        "0ull" if held else op.read(1, _B64), op.read(2, _B64), op.read(3, _PRED), *signs, a_transposed, b_transposed,
         str(saturates).lower(), _PLACE,
     )  # fmt: skip
     op.line(f"pk_ptx_wgmma<{', '.join(f'pk_sim_mma_{one}' for one in (result, left, right))}>({', '.join(arguments)});")
@@ -88,14 +88,14 @@ def _array(places: list[str]) -> str:
     """The address of the first of a thread's sums, which are elements of one array; a null pointer where they are not.
     What the text shows, the compiler need not compare."""
     elements = [_ELEMENT.fullmatch(place) for place in places]
-    told = [(one["array"], sum(map(int, one["index"].split("+")))) for one in elements if one]
-    if told and told == [(told[0][0], told[0][1] + i) for i in range(len(places))]:
+    numbered = [(one["array"], sum(map(int, one["index"].split("+")))) for one in elements if one]
+    if numbered and numbered == [(numbered[0][0], numbered[0][1] + i) for i in range(len(places))]:
         return f"pk_ptx_elements({places[0]}, {places[-1]}, {len(places)})"
     return f"pk_ptx_neighbours({', '.join(places)})"
 
 
 def _negative(op: Operation, index: int) -> str:
-    """Whether an operand is multiplied by -1."""
+    """True where an operand is multiplied by -1."""
     term = op.operand(index)
     if isinstance(term, Number) and term.value not in (1, -1):
         raise op.fault(f"a scale is 1 or -1, {term.value} is given", term.at)

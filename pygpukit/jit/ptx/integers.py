@@ -230,11 +230,11 @@ def _mask(op: Operation) -> None:
     op.no_more(3)
     op.need("integer")
     a, b = op.read(1, _U32), op.read(2, _U32)
-    told = str(wrap).lower()
+    wraps = str(wrap).lower()
     if op.name == "bmsk":
-        op.write(0, kind, f"pk_ptx_mask({a}, {b}, {told})")
+        op.write(0, kind, f"pk_ptx_mask({a}, {b}, {wraps})")
     else:
-        op.write(0, _U32, f"pk_ptx_extended({a}, {b}, {str(kind.kind == 's').lower()}, {told})")
+        op.write(0, _U32, f"pk_ptx_extended({a}, {b}, {str(kind.kind == 's').lower()}, {wraps})")
 
 
 @instruction("fns")

@@ -42,12 +42,12 @@ def _product(op: Operation) -> None:
         op.one_of("popc")
     op.no_more(4)
     op.need("mma")
-    given = [_array(op, index, _HELD.get(types[index], _B32)) for index in (1, 2, 3)]
+    operands = [_array(op, index, _HELD.get(types[index], _B32)) for index in (1, 2, 3)]
     result = _HELD.get(types[0], _B32)
     to = op.block.fresh("sums")
     op.line(f"{result.cpp} {to}[{len(op.items(0))}];")
     arguments = ", ".join((*shape.groups(), *(f"pk_sim_mma_{one}" for one in types), *map(str, layouts), str(how)))
-    op.line(f"pk_sim_mma<{arguments}>({to}, {', '.join(given)}, {_PLACE});")
+    op.line(f"pk_sim_mma<{arguments}>({to}, {', '.join(operands)}, {_PLACE});")
     for index, item in enumerate(op.items(0)):
         op.write_term(item, result, f"{to}[{index}]")
 
@@ -69,19 +69,19 @@ def _scaled_product(op: Operation, shape: str, layouts: list[int]) -> None:
         raise op.unknown()
     op.no_more(8)
     op.need("mma_scaled")
-    given = [_array(op, index, kind) for index, kind in ((1, _B32), (2, _B32), (3, _HELD["f32"]))]
+    operands = [_array(op, index, kind) for index, kind in ((1, _B32), (2, _B32), (3, _HELD["f32"]))]
     for words in (4, 6):
         places = op.items(words + 1)
         if len(places) != 2:
             raise op.fault("takes the byte and the thread that have the first scale, {byte, thread}")
         parts = (op.read(words, _B32), *(f"(unsigned){op.read_term(one, _U16)}" for one in places))
-        given.append(op.block.fresh("scales"))
-        op.line(f"const pk_sim_scales {given[-1]} = {{{', '.join(parts)}}};")
+        operands.append(op.block.fresh("scales"))
+        op.line(f"const pk_sim_scales {operands[-1]} = {{{', '.join(parts)}}};")
     depth = int(known.rpartition("k")[2])
     to = op.block.fresh("sums")
     op.line(f"float {to}[{len(op.items(0))}];")
     arguments = ", ".join((str(depth), str(depth // int(each[0])), *(f"pk_sim_mma_{one}" for one in types)))
-    op.line(f"pk_sim_mma_scaled<{arguments}>({to}, {', '.join(given)}, {_PLACE});")
+    op.line(f"pk_sim_mma_scaled<{arguments}>({to}, {', '.join(operands)}, {_PLACE});")
     for index, item in enumerate(op.items(0)):
         op.write_term(item, _HELD["f32"], f"{to}[{index}]")
 
@@ -99,12 +99,12 @@ def _matrices(op: Operation) -> str:
     op.one_of("aligned")
     op.one_of("m8n8")
     count = op.one_of("x1", "x2", "x4")[1]
-    turned = str(op.flag("trans")).lower()
+    transposed = str(op.flag("trans")).lower()
     op.one_of("shared", "shared::cta", default="shared")
     op.one_of("b16")
     op.no_more(2)
     op.need("mma")
-    return f"{count}, {turned}"
+    return f"{count}, {transposed}"
 
 
 @instruction("ldmatrix")

@@ -28,19 +28,19 @@ def instruction(*names: str) -> Callable[[_Writer], _Writer]:
 class Operation:
     """name: the opcode's first word. Modifiers are taken in the order in which PTX has them."""
 
-    def __init__(self, block: Block, given: Instruction) -> None:
-        self.block, self.given = block, given
-        self.name, *self._modifiers = given.opcode.split(".")
+    def __init__(self, block: Block, parsed: Instruction) -> None:
+        self.block, self.parsed = block, parsed
+        self.name, *self._modifiers = parsed.opcode.split(".")
 
     def fault(self, text: str, at: int | None = None) -> PtxFault:
-        return PtxFault(f"{self.given.opcode}: {text}", self.given.at if at is None else at)
+        return PtxFault(f"{self.parsed.opcode}: {text}", self.parsed.at if at is None else at)
 
     def unknown(self) -> PtxFault:
-        return PtxFault(f"the instruction {self.given.opcode} cannot run on the simulated device", self.given.at)
+        return PtxFault(f"the instruction {self.parsed.opcode} cannot run on the simulated device", self.parsed.at)
 
     @property
     def at(self) -> int:
-        return self.given.at
+        return self.parsed.at
 
     # ---- modifiers
 
@@ -74,25 +74,25 @@ class Operation:
         """That no modifier is left, and how many operands there are."""
         if self._modifiers:
             raise self.unknown()
-        least, most = (operands, operands) if isinstance(operands, int) else operands
-        if not least <= self.count <= most:
-            told = str(least) if least == most else f"{least} to {most}"
-            raise self.fault(f"takes {told} operands, {self.count} are given")
+        low, high = (operands, operands) if isinstance(operands, int) else operands
+        if not low <= self.count <= high:
+            expected = str(low) if low == high else f"{low} to {high}"
+            raise self.fault(f"takes {expected} operands, {self.count} are given")
 
     # ---- operands
 
     @property
     def count(self) -> int:
-        return len(self.given.operands)
+        return len(self.parsed.operands)
 
     def operand(self, index: int) -> Term:
-        return self.given.operands[index]
+        return self.parsed.operands[index]
 
     def read(self, index: int, kind: Type, wider: bool = False) -> str:
-        return self._told(lambda: self.block.read(self.operand(index), kind, wider))
+        return self._with_opcode(lambda: self.block.read(self.operand(index), kind, wider))
 
     def write(self, index: int, kind: Type, value: str, wider: bool = False) -> None:
-        self._told(lambda: self.block.write(self.operand(index), kind, value, wider))
+        self._with_opcode(lambda: self.block.write(self.operand(index), kind, value, wider))
 
     def items(self, index: int) -> tuple[Term, ...]:
         """The elements of a vector operand; a single operand is one."""
@@ -100,19 +100,19 @@ class Operation:
         return term.items if isinstance(term, Vector) else (term,)
 
     def read_term(self, term: Term, kind: Type, wider: bool = False) -> str:
-        return self._told(lambda: self.block.read(term, kind, wider))
+        return self._with_opcode(lambda: self.block.read(term, kind, wider))
 
     def write_term(self, term: Term, kind: Type, value: str, wider: bool = False) -> None:
-        self._told(lambda: self.block.write(term, kind, value, wider))
+        self._with_opcode(lambda: self.block.write(term, kind, value, wider))
 
     def place(self, term: Term) -> str:
-        return self._told(lambda: self.block.place(term))
+        return self._with_opcode(lambda: self.block.place(term))
 
-    def _told(self, work: Callable[[], str | None]) -> str:
+    def _with_opcode(self, work: Callable[[], str | None]) -> str:
         try:
             return work() or ""
         except PtxFault as fault:
-            raise PtxFault(f"{self.given.opcode}: {fault.text}", fault.offset) from None
+            raise PtxFault(f"{self.parsed.opcode}: {fault.text}", fault.offset) from None
 
     # ---- what is written
 

@@ -50,17 +50,17 @@ def reached(source: str, translate: Translate, preprocess: Preprocess) -> OwnHea
     ours = header_sets.own()
     leads: dict[str, bool] = {}
 
-    def wanted(header: str) -> bool:
+    def has_asm(header: str) -> bool:
         if header not in leads:
             leads[header] = False  # a circle of headers leads nowhere
             text = header_sets.text(ours[header]) if header in ours else ""
-            behind = [wanted(one) for one in header_sets.included(text)]
+            behind = [has_asm(one) for one in header_sets.included(text)]
             leads[header] = has_statement(text) or any(behind)
         return leads[header]
 
     code = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
     for match in _INCLUDE.finditer(code):
-        wanted(match[1])
+        has_asm(match[1])
     texts: dict[str, str] = {}
     needs: set[str] = set()
     for header in (one for one, leading in leads.items() if leading):
@@ -71,7 +71,7 @@ def reached(source: str, translate: Translate, preprocess: Preprocess) -> OwnHea
 
 @lru_cache(maxsize=256)
 def has_statement(text: str) -> bool:
-    """Whether an asm statement stands in a part that the simulated device reads, or in a macro."""
+    """True where an asm statement stands in a part that the simulated device reads, or in a macro."""
     if not KEYWORD.search(text):
         return False
     if IN_MACRO.search(text):
@@ -88,14 +88,14 @@ def _kept(name: str, text: str, translate: Translate, preprocess: Preprocess) ->
     key = _core.KernelCache.digest([b"own header", sim_translation.digest().encode(), name.encode(), text.encode()])
     entry = kernel_cache().get(key)
     if entry is not None:
-        made, needs = json.loads(entry[0])
-        return made, tuple(needs)
-    told = directive(1, name) + text
+        translated, needs = json.loads(entry[0])
+        return translated, tuple(needs)
+    code = directive(1, name) + text
     if IN_MACRO.search(text):
-        told = _without_macros(told, preprocess)
-    made, needs = translate(without_empty_asm(told), name)
-    keep(key, json.dumps([made, needs]).encode())
-    return made, needs
+        code = _without_macros(code, preprocess)
+    translated, needs = translate(without_empty_asm(code), name)
+    keep(key, json.dumps([translated, needs]).encode())
+    return translated, needs
 
 
 def _without_macros(text: str, preprocess: Preprocess) -> str:

@@ -23,8 +23,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-MOST_DEPTH = 32  # of scopes and of brackets
-MOST_REGISTERS = 4096
+MAX_DEPTH = 32  # of scopes and of brackets
+MAX_REGISTERS = 4096
 _LONGEST_NUMBER = 80
 
 
@@ -43,7 +43,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Given:
+class OperandNumber:
     """An operand of the asm statement, by its number."""
 
     index: int
@@ -99,7 +99,7 @@ class Not:
     at: int
 
 
-Term = Name | Given | Number | Sink | Vector | Address | Pair | Not
+Term = Name | OperandNumber | Number | Sink | Vector | Address | Pair | Not
 
 
 @dataclass(frozen=True)
@@ -195,17 +195,17 @@ class _Parser:
     def _expect(self, mark: str, after: str) -> None:
         if not self._take(mark):
             token = self._peek()
-            raise PtxFault(f"expected {mark!r} after {after}, found {_told(token)}", token.at)
+            raise PtxFault(f"expected {mark!r} after {after}, found {_quoted(token)}", token.at)
 
     def all(self) -> Scope:
         items = self._items(0)
         if self._peek().kind != "end":
-            raise PtxFault(f"unexpected {_told(self._peek())}", self._peek().at)
+            raise PtxFault(f"unexpected {_quoted(self._peek())}", self._peek().at)
         return Scope(items, 0)
 
     def _items(self, depth: int) -> tuple[Item, ...]:
-        if depth > MOST_DEPTH:
-            raise PtxFault(f"more than {MOST_DEPTH} scopes in one another", self._peek().at)
+        if depth > MAX_DEPTH:
+            raise PtxFault(f"more than {MAX_DEPTH} scopes in one another", self._peek().at)
         items: list[Item] = []
         while True:
             token = self._peek()
@@ -237,25 +237,25 @@ class _Parser:
         if kind.text in (".v2", ".v4"):
             width, kind = int(kind.text[2]), self._next()
         if kind.kind != "directive":
-            raise PtxFault(f"expected a type after .reg, found {_told(kind)}", kind.at)
+            raise PtxFault(f"expected a type after .reg, found {_quoted(kind)}", kind.at)
         names: list[str] = []
         while True:
             name = self._next()
             if name.kind != "word":
-                raise PtxFault(f"expected a register's name, found {_told(name)}", name.at)
+                raise PtxFault(f"expected a register's name, found {_quoted(name)}", name.at)
             if self._take("<"):
                 count = self._next()
                 if count.kind != "number" or not count.text.isdigit():
-                    raise PtxFault(f"expected how many registers, found {_told(count)}", count.at)
+                    raise PtxFault(f"expected how many registers, found {_quoted(count)}", count.at)
                 self._expect(">", "the number of registers")
-                if len(count.text) > 5 or int(count.text) > MOST_REGISTERS:
-                    raise PtxFault(f"{name.text}<{count.text[:9]}>: at most {MOST_REGISTERS} registers", name.at)
+                if len(count.text) > 5 or int(count.text) > MAX_REGISTERS:
+                    raise PtxFault(f"{name.text}<{count.text[:9]}>: at most {MAX_REGISTERS} registers", name.at)
                 names += [f"{name.text}{index}" for index in range(int(count.text))]
             else:
                 names.append(name.text)
             self._registers += len(names)
-            if self._registers > 16 * MOST_REGISTERS:
-                raise PtxFault(f"more than {16 * MOST_REGISTERS} registers in one asm statement", name.at)
+            if self._registers > 16 * MAX_REGISTERS:
+                raise PtxFault(f"more than {16 * MAX_REGISTERS} registers in one asm statement", name.at)
             if not self._take(","):
                 break
         self._expect(";", "a .reg declaration")
@@ -271,7 +271,7 @@ class _Parser:
             predicate = Not(predicate, opposite.at) if negated else predicate
         opcode = self._next()
         if opcode.kind != "word" or opcode.text[0] in "%$":
-            raise PtxFault(f"expected an instruction, found {_told(opcode)}", opcode.at)
+            raise PtxFault(f"expected an instruction, found {_quoted(opcode)}", opcode.at)
         text = opcode.text
         while self._peek().kind == "directive":  # a space or a macro's seam stands before the dot
             text += self._next().text
@@ -287,14 +287,14 @@ class _Parser:
     def _register(self, where: str) -> Term:
         token = self._next()
         if token.kind == "operand":
-            return Given(ord(token.text) - OPERAND, token.at)
+            return OperandNumber(ord(token.text) - OPERAND, token.at)
         if token.kind == "word":
             return Name(token.text, token.at)
-        raise PtxFault(f"expected a register {where}, found {_told(token)}", token.at)
+        raise PtxFault(f"expected a register {where}, found {_quoted(token)}", token.at)
 
     def _operand(self, depth: int) -> Term:
-        if depth > MOST_DEPTH:
-            raise PtxFault(f"more than {MOST_DEPTH} brackets in one another", self._peek().at)
+        if depth > MAX_DEPTH:
+            raise PtxFault(f"more than {MAX_DEPTH} brackets in one another", self._peek().at)
         first = self._one(depth)
         if self._is("|"):
             at = self._next().at
@@ -308,9 +308,9 @@ class _Parser:
         if self._take("["):
             return self._address(token.at, depth)
         if self._take("!"):
-            return Not(self._one(depth + 1), token.at) if depth < MOST_DEPTH else self._operand(depth + 1)
+            return Not(self._one(depth + 1), token.at) if depth < MAX_DEPTH else self._operand(depth + 1)
         if self._take("-"):
-            inner = self._one(depth + 1) if depth < MOST_DEPTH else self._operand(depth + 1)
+            inner = self._one(depth + 1) if depth < MAX_DEPTH else self._operand(depth + 1)
             if isinstance(inner, Number) and not inner.bits:
                 return Number(-inner.value, 0, token.at)
             return Not(inner, token.at)
@@ -343,7 +343,7 @@ class _Parser:
         return Address(base, offset, more, at)
 
 
-def _told(token: Token) -> str:
+def _quoted(token: Token) -> str:
     if token.kind == "end":
         return "the end of the text"
     if token.kind == "operand":

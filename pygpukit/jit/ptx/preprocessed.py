@@ -37,7 +37,7 @@ def preprocessed(
 
 
 def _with_own_headers(out: str) -> str:
-    """What the simulator's headers left gives way to an #include of each; markers become #line directives."""
+    """The simulator's headers that are left give way to an #include of each; markers become #line directives."""
     folder, names = f"{sim_headers.folder()}/", sim_headers.names()
     pieces: list[str] = []
     done, inside = 0, False

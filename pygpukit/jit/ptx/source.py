@@ -54,11 +54,11 @@ def with_ptx(
     plain = without_empty_asm(source)
     macros = {**MACROS, **defines}
     if not _hidden(plain, defines, folders):
-        from pygpukit.jit.ptx.fault import MacroFound
+        from pygpukit.jit.ptx.fault import MacroInStatement
 
         try:
             translated = _translated(plain, name, macros)
-        except MacroFound:  # its strings or operands
+        except MacroInStatement:  # its strings or operands
             pass
         else:
             ours = reached(source, _header, preprocess)
@@ -71,8 +71,8 @@ def with_ptx(
 
 def _header(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     """One of the package's headers, which no command line says anything to."""
-    made = _translated(text, name, MACROS, expanded=True)
-    return made.text, made.headers
+    translated = _translated(text, name, MACROS, expanded=True)
+    return translated.text, translated.headers
 
 
 def _with_headers(translated: Source, ours: OwnHeaders) -> Source:
@@ -81,16 +81,16 @@ def _with_headers(translated: Source, ours: OwnHeaders) -> Source:
 
 
 def _hidden(source: str, defines: Mapping[str, str], folders: Sequence[Path]) -> bool:
-    """Whether the preprocessor must run before the statements can be seen."""
-    given = any(KEYWORD.search(value) for value in defines.values())
-    return given or ("asm" in source and bool(IN_MACRO.search(source))) or _in_headers(source, folders)
+    """True where the preprocessor must run before the statements can be seen."""
+    has_keyword = any(KEYWORD.search(value) for value in defines.values())
+    return has_keyword or ("asm" in source and bool(IN_MACRO.search(source))) or _in_headers(source, folders)
 
 
 def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool = False) -> Source:
     code = blank(plain)
     if not KEYWORD.search(code):
         return Source(plain, expanded=expanded)
-    from pygpukit.jit.ptx.fault import MacroFound, PtxFault
+    from pygpukit.jit.ptx.fault import MacroInStatement, PtxFault
     from pygpukit.jit.ptx.translate import translate
 
     lines = {token.line for token in lex(plain, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
@@ -102,16 +102,16 @@ def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool
             lambda start, end: back_to(plain, start, end, name),
         )
     except PtxFault as fault:
-        if isinstance(fault, MacroFound) and not expanded:
+        if isinstance(fault, MacroInStatement) and not expanded:
             raise
         line, column = plain.count("\n", 0, fault.offset) + 1, fault.offset - plain.rfind("\n", 0, fault.offset)
-        file, told = Lines(plain, name).origin(line)
-        raise compile_error(name, f"{file}:{told}:{column}: error: {fault.text}", plain) from None
+        file, line_of_file = Lines(plain, name).origin(line)
+        raise compile_error(name, f"{file}:{line_of_file}:{column}: error: {fault.text}", plain) from None
     return Source(text, headers, expanded=expanded)
 
 
 def _in_headers(source: str, folders: Sequence[Path]) -> bool:
-    """Whether a file that the source includes, by itself or through others, has asm statements. The package's own
+    """True where a file that the source includes, by itself or through others, has asm statements. The package's own
     stand in the source where they have."""
     seen: set[str] = set()
     waiting = _INCLUDE.findall(source)
@@ -121,14 +121,14 @@ def _in_headers(source: str, folders: Sequence[Path]) -> bool:
         if included in seen or included in sim_headers.names():
             continue
         seen.add(included)
-        text = "" if included in ours else _found(included, folders)
+        text = "" if included in ours else _text_of(included, folders)
         if KEYWORD.search(text):
             return True
         waiting += _INCLUDE.findall(text)
     return False
 
 
-def _found(name: str, folders: Sequence[Path]) -> str:
+def _text_of(name: str, folders: Sequence[Path]) -> str:
     for folder in folders:
         path = folder / name
         if path.is_file():

@@ -10,7 +10,7 @@ from pygpukit.jit.ptx.fault import PtxFault
 
 KEYWORD = re.compile(r"\b(?:asm|__asm__|__asm)\b")
 OPERAND = 0xE000  # the character that stands for operand 0 in a template; those of the others follow it
-_MOST_OPERANDS = 512
+_MAX_OPERANDS = 512
 _QUALIFIERS = frozenset(("volatile", "__volatile__", "__volatile", "inline", "__inline__", "__inline"))
 _SPACE = re.compile(r"(?:\s|\\\r?\n|//[^\n]*|/\*.*?\*/|#pragma[^\n]*\n|__extension__)+", re.DOTALL)
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -90,8 +90,8 @@ class _Reader:
 
     def _expect(self, character: str, what: str) -> None:
         if not self._take(character):
-            found = self._peek() or "the end of the source"
-            raise PtxFault(f"asm statement: expected {character!r} {what}, found {found!r}", self._at)
+            token = self._peek() or "the end of the source"
+            raise PtxFault(f"asm statement: expected {character!r} {what}, found {token!r}", self._at)
 
     def statement(self) -> Statement:
         while word := self._word():
@@ -134,7 +134,7 @@ class _Reader:
         """One string literal or several in a row; None where a macro stands in the place of one."""
         text: list[str] = []
         places: list[int] = []
-        found = False
+        has_strings = False
         while True:
             self._skip()
             if raw := _RAW.match(self._source, self._at):
@@ -146,16 +146,16 @@ class _Reader:
                 self._at = string.end()
             elif _WORD.match(self._source, self._at):
                 return None
-            elif found:
+            elif has_strings:
                 if strange := next((at for at, one in zip(places, text, strict=True) if ord(one) >= OPERAND), None):
                     raise PtxFault("asm statement: a character that PTX does not have", strange)
                 return "".join(text), tuple(places)
             else:
                 raise PtxFault("asm statement: expected a string literal", self._at)
-            found = True
+            has_strings = True
 
     def _operands(self, operands: list[Operand], output: bool) -> bool:
-        """Whether all were read; False where a macro stands for some."""
+        """True where all were read; False where a macro stands for some."""
         if self._peek() in ":)":
             return True
         while True:
@@ -172,13 +172,13 @@ class _Reader:
             self._expect("(", "after a constraint")
             expression = self._until_closed()
             operands.append(_operand(strings[0], expression, output, name, at))
-            if len(operands) > _MOST_OPERANDS:
-                raise PtxFault(f"asm statement: more than {_MOST_OPERANDS} operands", at)
+            if len(operands) > _MAX_OPERANDS:
+                raise PtxFault(f"asm statement: more than {_MAX_OPERANDS} operands", at)
             if not self._take(","):
                 return True
 
     def _until_closed(self) -> str:
-        """What stands before the bracket that closes the one just taken."""
+        """The text before the bracket that closes the one just taken."""
         source, begin, open_ = self._source, self._at, [")"]
         while self._at < len(source):
             here = source[self._at]
@@ -201,15 +201,15 @@ class _Reader:
         raise PtxFault("asm statement: an operand is not closed", begin)
 
     def _clobbers(self) -> list[str] | None:
-        found: list[str] = []
+        clobbers: list[str] = []
         while self._peek() not in ":)" and self._peek():
             strings = self._strings()
             if strings is None:
                 return None
-            found.append(strings[0])
+            clobbers.append(strings[0])
             if not self._take(","):
                 break
-        return found
+        return clobbers
 
 
 def _operand(constraint: str, expression: str, output: bool, name: str, offset: int) -> Operand:
@@ -220,8 +220,8 @@ def _operand(constraint: str, expression: str, output: bool, name: str, offset: 
     if not output and marked in ("=", "+"):
         raise PtxFault(f"asm statement: the constraint {constraint!r} of an input begins with {marked}", offset)
     if letter not in ("h", "r", "l", "q", "f", "d", "b", "n", "C") or (output and letter in "nC"):
-        told = "h, r, l, q, f, d, b" + ("" if output else ", n, C")
-        raise PtxFault(f"asm statement: unknown constraint {constraint!r}; CUDA C++ has {told}", offset)
+        letters = "h, r, l, q, f, d, b" + ("" if output else ", n, C")
+        raise PtxFault(f"asm statement: unknown constraint {constraint!r}; CUDA C++ has {letters}", offset)
     return Operand(letter, expression, output, not output or marked == "+", name, offset)
 
 
@@ -267,14 +267,14 @@ def _substituted(template: str, places: tuple[int, ...], operands: list[Operand]
         index = int(match["number"]) if match["number"] else names.get(match["name"] or "", -1)
         if not 0 <= index < len(operands):
             raise PtxFault(f"asm statement: {match.group()} is no operand, there are {len(operands)}", places[start])
-        given = operands[index]
-        if given.letter == "C":
-            literal = _STRING.fullmatch(given.expression.strip())
+        constant = operands[index]
+        if constant.letter == "C":
+            literal = _STRING.fullmatch(constant.expression.strip())
             if literal is None:
                 raise PtxFault(
-                    f'asm statement: the text of "C"({given.expression.strip()}) is known to a template\'s compiler '
+                    f'asm statement: the text of "C"({constant.expression.strip()}) is known to a template\'s compiler '
                     "alone; on the simulated device it must be a string literal",
-                    given.offset,
+                    constant.offset,
                 )
             text: list[str] = []
             _unescape(literal["text"], 0, text, [])

@@ -20,7 +20,7 @@ from pygpukit.jit.ptx import (  # noqa: F401
     warp,
 )  # fmt: skip
 from pygpukit.jit.ptx.block import Block
-from pygpukit.jit.ptx.fault import MacroFound, PtxFault
+from pygpukit.jit.ptx.fault import MacroInStatement, PtxFault
 from pygpukit.jit.ptx.operation import WRITERS, Operation
 from pygpukit.jit.ptx.parser import Instruction, Item, Label, Not, Registers, Scope, parse
 from pygpukit.jit.ptx.statement import Statement, statements
@@ -35,14 +35,14 @@ def translate(
     code: the source with comments, strings and preprocessor lines blank. active(offset): whether a statement there is
     compiled. back(start, end): what puts the text after a replaced part back at its line and column.
 
-    Raises PtxFault with the place in the source, and MacroFound where a statement has macros for strings.
+    Raises PtxFault with the place in the source, and MacroInStatement where a statement has macros for strings.
     """
     pieces: list[str] = []
     headers: set[str] = set()
     done = 0
     for statement in statements(source, code, active):
         if statement.expand:
-            raise MacroFound(statement.start)
+            raise MacroInStatement(statement.start)
         block = _block(statement)
         headers |= block.headers
         pieces += [source[done : statement.start], " ".join(block.lines), back(statement.start, statement.end)]

@@ -18,7 +18,7 @@ class Type:
 
     @property
     def cpp(self) -> str:
-        """What instructions compute with."""
+        """The C++ type that instructions compute with."""
         if self.kind == "p":
             return "bool"
         if self.kind == "f":
@@ -27,7 +27,7 @@ class Type:
 
     @property
     def holder(self) -> str:
-        """What a register of it is."""
+        """The C++ type of a register."""
         return self.cpp if self.kind in "pf" else _UNSIGNED[self.bits]
 
     @property

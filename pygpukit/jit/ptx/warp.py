@@ -1,4 +1,4 @@
-"""What the lanes of a warp do together: shuffles, votes, matches, reductions, elections."""
+"""Instructions that the lanes of a warp do together: shuffles, votes, matches, reductions, elections."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ def _shuffle(op: Operation) -> None:
     to, inside = _two(op)
     number = ("up", "down", "bfly", "idx").index(mode)
     lane, limits, mask = (op.read(index, _U32) for index in (2, 3, 4))
-    found = op.block.fresh("inside")
-    op.line(f"bool {found};")
-    value = op.temporary("unsigned", f"pk_ptx_shuffle({number}, {op.read(1, _B32)}, {lane}, {limits}, {mask}, {found})")
+    is_inside = op.block.fresh("inside")
+    op.line(f"bool {is_inside};")
+    value = op.temporary(
+        "unsigned", f"pk_ptx_shuffle({number}, {op.read(1, _B32)}, {lane}, {limits}, {mask}, {is_inside})"
+    )
     op.write_term(to, _B32, value)
     if inside is not None and not isinstance(inside, Sink):
-        op.write_term(inside, _PRED, found)
+        op.write_term(inside, _PRED, is_inside)
 
 
 @instruction("vote")

@@ -45,7 +45,7 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 @dataclass
 class Unit:
-    """What lex() found. macros: object-like macros only, name to replacement tokens. functions: names of the others."""
+    """Result of lex(). macros: object-like macros only, name to replacement tokens. functions: names of the others."""
 
     tokens: list[Token] = field(default_factory=list)
     macros: dict[str, list[str]] = field(default_factory=dict)

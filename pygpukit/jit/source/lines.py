@@ -16,9 +16,9 @@ class Lines:
         self._origins = [(name, 1)]
         for match in _DIRECTIVE.finditer(source):
             file = match["file"]
-            told = self._origins[-1][0] if file is None else re.sub(r"\\(.)", r"\1", file)
+            origin = self._origins[-1][0] if file is None else re.sub(r"\\(.)", r"\1", file)
             self._starts.append(source.count("\n", 0, match.start()) + 2)  # it speaks of the line after its own
-            self._origins.append((told, int(match["line"])))
+            self._origins.append((origin, int(match["line"])))
 
     @property
     def files(self) -> frozenset[str]:

@@ -30,10 +30,10 @@ def function_types(symbol: str) -> tuple[str, ...] | None:
         if not reader.skip("IPF"):
             return None
         reader.type()  # what it returns
-        found = []
+        types = []
         while not reader.skip("E"):
-            found.append(reader.type())
-        return () if found == ["void"] else tuple("" if one == "void" else one for one in found)
+            types.append(reader.type())
+        return () if types == ["void"] else tuple("" if one == "void" else one for one in types)
     except (_Unreadable, IndexError, RecursionError):
         return None
 
@@ -79,9 +79,9 @@ class _Reader:
         if any(self.skip(letter) for letter in "PRO"):
             inner = self.type()
             return self._remember("*" if inner.startswith("*") or inner == "void" else f"*{inner}")
-        for word, found in _BUILTIN.items():
+        for word, builtin in _BUILTIN.items():
             if self.skip(word):
-                return found
+                return builtin
         for word in _OTHER:
             if self.skip(word):
                 return "void" if word == "v" else ""
@@ -110,14 +110,14 @@ class _Reader:
                 self.known.append(_of_class(last))
             return _of_class(last)
         if self.text[self.at] == "S":
-            found = self._again()
+            name = self._again()
         else:
-            found = _of_class(self._word())
-            self.known.append(found)
+            name = _of_class(self._word())
+            self.known.append(name)
         if self.text[self.at] == "I":
             self._arguments()
             return self._remember("")
-        return found
+        return name
 
     def _again(self) -> str:
         """S_, S0_, ...: what is known by number; St, Sa and the like stand for names of std."""
@@ -145,9 +145,9 @@ class _Reader:
             else:
                 self.type()
 
-    def _remember(self, found: str) -> str:
-        self.known.append(found)
-        return found
+    def _remember(self, substitution: str) -> str:
+        self.known.append(substitution)
+        return substitution
 
 
 def _of_class(name: str) -> str:

@@ -69,9 +69,9 @@ class KernelSignature:
         """The signature of a template with the arguments of `expression` ("ns::softmax<float, 16>") put in."""
         words = words_of(expression)
         arguments = split_list(words[words.index("<") + 1 : -1]) if "<" in words else []
-        given = dict(zip(self.template or (), arguments, strict=False))
+        types = dict(zip(self.template or (), arguments, strict=False))
         declarations = tuple(
-            tuple(chain.from_iterable(given.get(word, (word,)) for word in declaration))
+            tuple(chain.from_iterable(types.get(word, (word,)) for word in declaration))
             for declaration in self.declarations
         )
         parameters = _parameters(declarations, self.aliases)
@@ -147,7 +147,7 @@ class _Scanner:
         self.variables: list[Variable] = []
 
     def kernels(self) -> list[KernelSignature]:
-        found: list[KernelSignature] = []
+        signatures: list[KernelSignature] = []
         at = 0
         while at < len(self._words):
             word = self._words[at]
@@ -155,7 +155,7 @@ class _Scanner:
             if word in _KERNEL_WORDS:
                 kernel, at = self._kernel(at)
                 if kernel is not None:
-                    found.append(kernel)
+                    signatures.append(kernel)
                     self._begin(at)
                 continue
             if handler is not None:
@@ -176,8 +176,8 @@ class _Scanner:
                 self._begin(at + 1)
             at += 1
         if self._file_shared:
-            found = [replace(kernel, dynamic_shared=True) for kernel in found]
-        return found
+            signatures = [replace(kernel, dynamic_shared=True) for kernel in signatures]
+        return signatures
 
     def _begin(self, at: int) -> None:
         self._start, self._template = at, None
@@ -389,15 +389,15 @@ class _Scanner:
         return max(axes, default=0) + 1
 
     def _assumptions(self, start: int, end: int) -> tuple[tuple[str, str, int], ...]:
-        found = []
+        assumptions = []
         for at in range(start, end):
             kind = _ASSUMPTIONS.get(self._words[at])
             if kind is None:
                 continue
             match self._words[at + 1 : at + 7]:
                 case ["<", number, ">", "(", parameter, ")"] if number.rstrip("uUlL").isdigit():
-                    found.append((parameter, kind, int(number.rstrip("uUlL"))))
-        return tuple(found)
+                    assumptions.append((parameter, kind, int(number.rstrip("uUlL"))))
+        return tuple(assumptions)
 
     def _extern_shared(self, start: int, end: int) -> bool:
         return any(

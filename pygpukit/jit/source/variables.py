@@ -68,7 +68,7 @@ def read_variables(
     if not _NO_OBJECT.isdisjoint(words):
         return []
     space = next((one for one in ("__constant__", "__managed__") if one in words), "__device__")
-    found = []
+    variables = []
     base: list[str] = []
     for at, declarator in enumerate(_declarators(words)):
         head, extents = _extents(without_attributes(declarator))
@@ -83,8 +83,8 @@ def read_variables(
         dtype, lanes = ("uint64", 0) if pointers else element_type(base, aliases)
         constant = "const" in (head[len(head) - 1 - head[::-1].index("*") :] if pointers else words)
         numbers = tuple(_extent(one, {**aliases, **constants}) for one in extents)
-        found.append(Variable(f"{scope}::{name}" if scope else name, line, space, dtype, numbers, lanes, constant))
-    return found
+        variables.append(Variable(f"{scope}::{name}" if scope else name, line, space, dtype, numbers, lanes, constant))
+    return variables
 
 
 def _declarators(words: Sequence[str]) -> list[list[str]]:

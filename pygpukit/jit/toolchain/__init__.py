@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pygpukit.jit.toolchain import find
 from pygpukit.jit.toolchain.environment import environment
-from pygpukit.jit.toolchain.find import found, nvrtc_candidates
+from pygpukit.jit.toolchain.find import nvrtc_candidates, toolchains
 from pygpukit.jit.toolchain.places import known, of_library
 from pygpukit.jit.toolchain.record import BUNDLED_HEADERS_SINCE, TILE_SINCE, Toolchain
 
@@ -15,11 +15,11 @@ __all__ = [
     "TILE_SINCE",
     "Toolchain",
     "environment",
-    "found",
     "nvdisasm",
     "nvrtc_candidates",
     "taken",
     "tileiras",
+    "toolchains",
 ]
 
 _opened: Toolchain | None = None
@@ -29,15 +29,15 @@ def taken() -> Toolchain | None:
     """The set that is used: of the NVRTC that is open, else of the one that would be opened. None where only the
     loader may find one.
     """
-    return _opened or next((one for one in found() if one.works), None)
+    return _opened or next((one for one in toolchains() if one.works), None)
 
 
 def opened(path: str, version: tuple[int, int]) -> Toolchain:
     """Note that this NVRTC was opened: the set is its own from now on."""
     global _opened
     real = Path(path).resolve()
-    listed = next((one for one in found() if one.nvrtc.resolve() == real and one.version == version), None)
-    _opened = listed or find.made(of_library(real), Path(path), known(), version)
+    listed = next((one for one in toolchains() if one.nvrtc.resolve() == real and one.version == version), None)
+    _opened = listed or find.toolchain_of(of_library(real), Path(path), known(), version)
     return _opened
 
 

@@ -16,13 +16,13 @@ _HELPERS = ("ptxas", "nvlink", "libnvvm.so*", "libnvJitLink.so*", "libnvrtc.so*"
 
 
 def environment(program: Path) -> dict[str, str]:
-    """What a program is started with."""
+    """The environment that a program is started with."""
     own = toolkit("", program.parent.parent)
-    found = {**os.environ, **dict.fromkeys(_ROOTS, str(own.root))}
-    found["PATH"] = _first((program.parent,), "PATH")
+    variables = {**os.environ, **dict.fromkeys(_ROOTS, str(own.root))}
+    variables["PATH"] = _first((program.parent,), "PATH")
     if os.name == "posix":
-        found["LD_LIBRARY_PATH"] = _first((*own.libraries, own.root / "nvvm" / "lib64"), "LD_LIBRARY_PATH")
-    return found
+        variables["LD_LIBRARY_PATH"] = _first((*own.libraries, own.root / "nvvm" / "lib64"), "LD_LIBRARY_PATH")
+    return variables
 
 
 def _first(own: tuple[Path, ...], variable: str) -> str:

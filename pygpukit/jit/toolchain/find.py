@@ -22,28 +22,28 @@ else:
     _NAMES = tuple(f"libnvrtc.so.{major}" for major in _MAJORS)
 
 
-def found() -> tuple[Toolchain, ...]:
+def toolchains() -> tuple[Toolchain, ...]:
     """Every toolchain that lies in a known place, best first. Opens none."""
-    return _found(tuple(sys.path), tuple(os.environ.get(name, "") for name in WATCHED))
+    return _toolchains(tuple(sys.path), tuple(os.environ.get(name, "") for name in WATCHED))
 
 
 def nvrtc_candidates() -> list[str]:
     """Library files of NVRTC, best first; then plain names, for which the dynamic loader searches."""
-    files = [str(one.nvrtc) for one in found() if one.works]
+    files = [str(one.nvrtc) for one in toolchains() if one.works]
     return files if os.environ.get(CHOSEN) else [*files, *_NAMES]
 
 
-def disassembler(least: Version) -> Path | None:
+def disassembler(oldest: Version) -> Path | None:
     """The newest disassembler of this machine that is not older: it reads what older compilers made."""
     every = [(own or (0, 0), path) for path, own in _programs(known(), "nvdisasm")]
     newest = max(every, key=lambda one: one[0], default=None)
-    return None if newest is None or newest[0] < least else newest[1]
+    return None if newest is None or newest[0] < oldest else newest[1]
 
 
 @lru_cache(maxsize=8)
-def _found(_: tuple[str, ...], __: tuple[str, ...]) -> tuple[Toolchain, ...]:
+def _toolchains(_: tuple[str, ...], __: tuple[str, ...]) -> tuple[Toolchain, ...]:
     every = known()
-    sets = [made(place, nvrtc, every) for place in every for nvrtc in _libraries(place)]
+    sets = [toolchain_of(place, nvrtc, every) for place in every for nvrtc in _libraries(place)]
     if chosen := os.environ.get(CHOSEN):
         sets = [one for one in sets if one.nvrtc.resolve().is_relative_to(Path(chosen).resolve())]
     order = sorted(sets, key=lambda one: (one.works, one.makes_tile_kernels, one.version), reverse=True)
@@ -53,7 +53,7 @@ def _found(_: tuple[str, ...], __: tuple[str, ...]) -> tuple[Toolchain, ...]:
     return tuple(best.values())
 
 
-def made(place: Place, nvrtc: Path, every: list[Place], version: Version | None = None) -> Toolchain:
+def toolchain_of(place: Place, nvrtc: Path, every: list[Place], version: Version | None = None) -> Toolchain:
     """The set of an NVRTC: parts of its version beside it, else elsewhere. version: where it is known."""
     lacks: dict[str, str] = {}
     own, builtins = _identified(place, nvrtc)
@@ -124,7 +124,7 @@ def _headers(order: list[Place], version: Version, lacks: dict[str, str]) -> tup
 
 
 def _core_parts(folder: Path) -> int:
-    """How much of the C++ core libraries a folder has: nothing, what the compiler's own headers read, or all."""
+    """The share of the C++ core libraries that a folder has: none, what the compiler's own headers read, or all."""
     if not (folder / "nv" / "target").is_file():
         return 0
     return 2 if (folder / "cuda" / "std" / "type_traits").is_file() else 1

@@ -36,10 +36,10 @@ class Place(NamedTuple):
 
 def known() -> list[Place]:
     """Every place that there is, those of pip first; each once."""
-    found: dict[Path, Place] = {}
+    places: dict[Path, Place] = {}
     for place in (*_wheels(), *_toolkits()):
-        found.setdefault(place.root.resolve(), place)
-    return list(found.values())
+        places.setdefault(place.root.resolve(), place)
+    return list(places.values())
 
 
 def toolkit(name: str, root: Path) -> Place:

@@ -15,8 +15,8 @@ _WHEELS = {"nvrtc": "nvidia_cuda_nvrtc", "tileiras": "nvidia_cuda_tileiras", "pt
 
 def of_builtins(name: str) -> Version | None:
     """Of NVRTC's second half by its file name: libnvrtc-builtins.so.13.5, nvrtc-builtins64_135.dll."""
-    found = re.search(r"\.so\.(\d+)\.(\d+)", name) or re.search(r"64_(\d+)(\d)\.dll", name)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.search(r"\.so\.(\d+)\.(\d+)", name) or re.search(r"64_(\d+)(\d)\.dll", name)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 @cache
@@ -26,15 +26,15 @@ def of_headers(folder: Path) -> Version | None:
         file = folder / name
         if file.is_file():
             text = file.read_text(encoding="utf-8", errors="replace")
-            if found := re.search(rf"^#\s*define\s+{macro}\s+(\d+)", text, re.MULTILINE):
-                return int(found[1]) // 1000, int(found[1]) % 1000 // 10
+            if match := re.search(rf"^#\s*define\s+{macro}\s+(\d+)", text, re.MULTILINE):
+                return int(match[1]) // 1000, int(match[1]) % 1000 // 10
     return None
 
 
 def of_program(program: Path, wheels: Path | None) -> Version | None:
     """Of a program: of its wheel, or as it says itself; None where it says nothing."""
-    if (told := of_wheel(program.stem, wheels)) is not None:
-        return told
+    if (version := of_wheel(program.stem, wheels)) is not None:
+        return version
     return _said(program, program.stat().st_mtime_ns)
 
 
@@ -43,8 +43,8 @@ def of_wheel(part: str, wheels: Path | None) -> Version | None:
     if wheels is None or part not in _WHEELS:
         return None
     records = [*wheels.glob(f"{_WHEELS[part]}-*.dist-info"), *wheels.glob(f"{_WHEELS[part]}_cu*-*.dist-info")]
-    found = {re.search(r"-(\d+)\.(\d+)[.\d]*\.dist-info$", record.name) for record in records}
-    versions = {(int(one[1]), int(one[2])) for one in found if one is not None}
+    matches = {re.search(r"-(\d+)\.(\d+)[.\d]*\.dist-info$", record.name) for record in records}
+    versions = {(int(one[1]), int(one[2])) for one in matches if one is not None}
     return versions.pop() if len(versions) == 1 else None
 
 
@@ -56,5 +56,5 @@ def _said(program: Path, _: int) -> Version | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r"release (\d+)\.(\d+)", done.stdout + done.stderr)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.search(r"release (\d+)\.(\d+)", done.stdout + done.stderr)
+    return (int(match[1]), int(match[2])) if match else None
