@@ -55,5 +55,5 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without what it imports."""
     return sorted(__all__)

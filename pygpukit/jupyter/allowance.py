@@ -1,4 +1,4 @@
-"""How many messages of one page are taken: enough for fingers and windows, and no flood."""
+"""The allowance of one page's messages: enough for fingers and windows, and no flood."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PER_S = 32.0  # and in the long run: more than fingers press and windows are tur
 
 
 class Allowance:
-    """What one page may still say. Each message costs the kernel an answer, or the whole state."""
+    """The messages that one page may still send. Each costs the kernel an answer, or the whole state."""
 
     def __init__(self) -> None:
         self._left = float(BURST)

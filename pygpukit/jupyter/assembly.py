@@ -26,25 +26,25 @@ def ask(report: Report, kernel: str) -> dict[str, Any]:
 
     Raises GPUError for a kernel that the notebook no longer has.
     """
-    found = report.kernels.get(kernel)
-    if found is None:
+    unit_kernel = report.kernels.get(kernel)
+    if unit_kernel is None:
         raise GPUError(f"the notebook has no kernel {kernel!r} of this cell any more: run the cell again")
-    job = _jobs.get(found)
+    job = _jobs.get(unit_kernel)
     if job is None:
-        job = _jobs[found] = _threads().submit(_make, found, native.current_device())
+        job = _jobs[unit_kernel] = _threads().submit(_make, unit_kernel, native.current_device())
     try:
-        made = job.result(WAIT_S)
+        answer = job.result(WAIT_S)
     except NotYet:
         return {"state": "working"}
     except BaseException:
-        del _jobs[found]  # the next question tries again
+        del _jobs[unit_kernel]  # the next question tries again
         raise
     launch = report.launch if report.launch is not None and report.launch.kernel == kernel else None
     bench = report.bench if launch is not None else None
-    card = _card(made["inspected"], made["reason"], launch, bench)
+    card = _card(answer["inspected"], answer["reason"], launch, bench)
     if card["shared_bytes"] is None:
-        card["shared_bytes"] = found.shared_bytes  # the simulator's own compiler tells it too
-    return {"state": "done", "arch": made["arch"], "card": card, "listings": made["listings"]}
+        card["shared_bytes"] = unit_kernel.shared_bytes  # the simulator's own compiler tells it too
+    return {"state": "done", "arch": answer["arch"], "card": card, "listings": answer["listings"]}
 
 
 @cache
@@ -56,14 +56,14 @@ def _make(kernel: JITKernel, device: int) -> dict[str, Any]:
     """arch: what the listings are for. inspected: the kernel whose figures count; None without any, reason says why."""
     if native.backend_name() is not None:
         native.set_device(device)  # the thread's own
-    found = {one.kind: _listing(one) for one in listings(kernel.unit, {kernel.name: kernel}, KINDS)}
+    listed = {one.kind: _listing(one) for one in listings(kernel.unit, {kernel.name: kernel}, KINDS)}
     if kernel.unit.image.kind != "sim":
-        return {"arch": kernel.unit.image.arch, "inspected": kernel, "reason": "", "listings": found}
+        return {"arch": kernel.unit.image.arch, "inspected": kernel, "reason": "", "listings": listed}
     there = inspected(kernel.unit, {kernel.name: kernel}).get(kernel.name)
     reason = f"the kernel runs on the simulated device; figures as for {INSPECTED_ARCH}"
     if there is None:
         reason = "the kernel runs on the simulated device, which has no registers"  # the listings say what is missing
-    return {"arch": INSPECTED_ARCH, "inspected": there, "reason": reason, "listings": found}
+    return {"arch": INSPECTED_ARCH, "inspected": there, "reason": reason, "listings": listed}
 
 
 def _listing(one: Listing) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _listing(one: Listing) -> dict[str, Any]:
 
 
 def _card(kernel: JITKernel | None, reason: str, launch: Launch | None, bench: BenchResult | None) -> dict[str, Any]:
-    """What is known, None for what is not. Bytes; occupancy in fractions; measured figures in percent of the limits
+    """Figures of a kernel, None if unknown. Bytes; occupancy in fractions; measured ones in percent of the limits
     that this machine was measured to have."""
     card: dict[str, Any] = dict.fromkeys(
         ("registers", "local_bytes", "shared_bytes", "threads", "occupancy", "limiter", "median_us", "copy", "fma")
@@ -83,11 +83,11 @@ def _card(kernel: JITKernel | None, reason: str, launch: Launch | None, bench: B
         card["registers"], card["local_bytes"] = kernel.registers, kernel.local_bytes
         card["shared_bytes"] = kernel.shared_bytes
         bounds = kernel.signature.launch_bounds
-        most = bounds[0] if bounds and bounds[0] else kernel.block_size
-        threads = launch.threads if launch else min(kernel.block_size, most)
+        max_threads = bounds[0] if bounds and bounds[0] else kernel.block_size
+        threads = launch.threads if launch else min(kernel.block_size, max_threads)
         try:
-            found = kernel.occupancy(threads, launch.shared_bytes if launch else 0)
-            card["threads"], card["occupancy"], card["limiter"] = threads, found.fraction, found.limiter
+            occupancy = kernel.occupancy(threads, launch.shared_bytes if launch else 0)
+            card["threads"], card["occupancy"], card["limiter"] = threads, occupancy.fraction, occupancy.limiter
         except GPUError as error:
             card["reason"] = "; ".join(part for part in (reason, str(error)) if part)
     if bench is not None:

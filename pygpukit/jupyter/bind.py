@@ -125,9 +125,9 @@ def bind(signature: KernelSignature, items: Sequence[Item], names: Names) -> Arg
     Raises UsageError for a parameter without an argument, an argument without a parameter, an output that cannot be.
     """
     arguments = [item for item in items if not any(_same(item, other) for other in items)]
-    given = [None if item.shape is not None else _value(item, names) for item in arguments]
-    chosen = _assign(signature, arguments, given, [_written(item, items) for item in arguments])
-    values = {parameter: given[at] for parameter, at in chosen.items() if arguments[at].shape is None}
+    scalars = [None if item.shape is not None else _value(item, names) for item in arguments]
+    chosen = _assign(signature, arguments, scalars, [_written(item, items) for item in arguments])
+    values = {parameter: scalars[at] for parameter, at in chosen.items() if arguments[at].shape is None}
     scope = names.over({name: value for name, value in values.items() if not isinstance(value, native.ArrayBase)})
     parameters = {one.name: one for one in signature.parameters}
     created: dict[str, GPUArray] = {}
@@ -151,7 +151,7 @@ def bind(signature: KernelSignature, items: Sequence[Item], names: Names) -> Arg
 
 
 def _same(output: Item, argument: Item) -> bool:
-    """Whether an output is an input too: `-i x -o x` and `-i image=x -o x` are one argument, which is written."""
+    """True where an output is an input too: `-i x -o x` and `-i image=x -o x` are one argument, which is written."""
     return (
         output.is_output
         and not argument.is_output
@@ -222,7 +222,7 @@ def _suits(parameter: Parameter, is_array: bool, is_written: bool, value: Any) -
 
 
 def _is_const(parameter: Parameter) -> bool:
-    """Whether what the parameter points to cannot be written."""
+    """True where what the parameter points to cannot be written."""
     return "const" in parameter.type.rpartition("*")[0].split()
 
 

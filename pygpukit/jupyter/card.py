@@ -33,7 +33,7 @@ _ORIGINS = {
 
 @dataclass(frozen=True)
 class Launch:
-    """What a cell launched."""
+    """A kernel launch of a cell."""
 
     kernel: str
     grid: tuple[int, ...]
@@ -54,7 +54,7 @@ class Launch:
 
 
 class Verification(Protocol):
-    """How one array compares with its reference."""
+    """The comparison of one array with its reference."""
 
     @property
     def name(self) -> str: ...
@@ -73,7 +73,7 @@ class Verification(Protocol):
 
 
 class CellResult:
-    """What one cell did. kernels: by the name they are bound to. unit: the compiled source.
+    """The outcome of one cell. kernels: by the name they are bound to. unit: the compiled source.
 
     loaded: False for --no-launch. compile_ms: wall time of the compile or of the look-up. launch, bench, verify, sweep:
     what was asked for. listing: "ptx", "sass". header: the name under which other cells include it. repr() and
@@ -166,7 +166,7 @@ class CellResult:
         return f'<table class="gk-facts"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
     def _facts(self, name: str, kernel: JITKernel) -> dict[str, str]:
-        """What the compiler gave the kernel, as HTML by column; registers only where they are real."""
+        """The compiler's figures of the kernel, as HTML by column; registers only where they are real."""
         out = {"kernel": f'<code class="gk-name">{escape(_title(name, kernel))}</code>'}
         if kernel.registers:
             out["registers"] = str(kernel.registers)
@@ -176,10 +176,10 @@ class CellResult:
             out["shared"] = human_bytes(kernel.shared_bytes)
         if kernel.registers:
             launch = self.launch if self.launch is not None and self.launch.kernel == name else None
-            threads = launch.threads if launch else min(kernel.block_size, _most_threads(kernel))
-            found = _occupancy(kernel, threads, launch.shared_bytes if launch else 0)
-            limiter = f"blocks of {threads}" + (f", limited by {found.limiter}" if found else "")
-            share = f"{found.fraction:.0%}" if found else "unknown"
+            threads = launch.threads if launch else min(kernel.block_size, _max_threads(kernel))
+            occupancy = _occupancy(kernel, threads, launch.shared_bytes if launch else 0)
+            limiter = f"blocks of {threads}" + (f", limited by {occupancy.limiter}" if occupancy else "")
+            share = f"{occupancy.fraction:.0%}" if occupancy else "unknown"
             out["occupancy"] = f'{share} <span class="gk-muted">{limiter}</span>'
         return out
 
@@ -247,7 +247,7 @@ def _title(name: str, kernel: JITKernel) -> str:
     return f"{name}({', '.join(map(str, kernel.signature.parameters))})"
 
 
-def _most_threads(kernel: JITKernel) -> int:
+def _max_threads(kernel: JITKernel) -> int:
     bounds = kernel.signature.launch_bounds
     return bounds[0] if bounds and bounds[0] else _BLOCKS[-1]
 
@@ -262,10 +262,10 @@ def _occupancy(kernel: JITKernel, block: int, shared_bytes: int = 0) -> Occupanc
 
 def _occupancies(kernel: JITKernel) -> str:
     """A cell a block size; a dash where the kernel does not take as many threads."""
-    found = [_occupancy(kernel, block) if block <= _most_threads(kernel) else None for block in _BLOCKS]
+    occupancies = [_occupancy(kernel, block) if block <= _max_threads(kernel) else None for block in _BLOCKS]
     return "".join(
         f'<td>{one.fraction:.0%} <span class="gk-muted">{one.limiter}</span></td>' if one else "<td>-</td>"
-        for one in found
+        for one in occupancies
     )
 
 

@@ -39,7 +39,7 @@ def duration(us: float, digits: int = 4) -> str:
 
 
 def spread(bench: BenchResult) -> str:
-    """What follows the median's duration(), in its unit: \u00b1 0.15."""
+    """The spread that follows the median's duration(), in its unit: \u00b1 0.15."""
     amount = bench.mad_us / _unit(bench.median_us)[1]
     if 0 < amount < 0.001:
         return "&plusmn; &lt; 0.001"

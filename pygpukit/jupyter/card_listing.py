@@ -83,14 +83,14 @@ def source_lines(source: str, name: str) -> list[Line]:
     return [(number, text) for number, text in numbered.items() if filled and filled[0] <= number <= filled[-1]]
 
 
-def listings_html(source: Sequence[Line], found: Sequence[Listing], card: str) -> str:
+def listings_html(source: Sequence[Line], listed: Sequence[Listing], card: str) -> str:
     """The panes: the source once, then every listing. card: the card's class and the prefix of its ids.
 
     Each line of the source that became code links to it and back. Following a link marks all that belongs together: its
     end is the page's target, or its start has the focus where the page scrolls by itself, as JupyterLab does.
     """
-    shown = [one for one in found if one.lines]
-    problems = dict.fromkeys(one.problem for one in found if one.problem)
+    shown = [one for one in listed if one.lines]
+    problems = dict.fromkeys(one.problem for one in listed if one.problem)
     notes = "".join(f'<p class="gk-small gk-warn">{escape(text)}</p>' for text in problems)
     if not shown:
         return f"<section>{notes}</section>" if notes else ""
@@ -117,15 +117,15 @@ def _pane(title: str, lines: Iterator[str]) -> str:
     )
 
 
-def _source_lines(source: Sequence[Line], found: Sequence[Listing], card: str) -> Iterator[str]:
+def _source_lines(source: Sequence[Line], listed: Sequence[Listing], card: str) -> Iterator[str]:
     """Every line with its number and, for each kind of listing, how many lines it became, linked to the first."""
-    counts = [_instructions(one) for one in found]
-    kinds = list(dict.fromkeys(one.kind for one in found))
+    counts = [_instructions(one) for one in listed]
+    kinds = list(dict.fromkeys(one.kind for one in listed))
     yield f'<span class="gk-line gk-muted">line{"".join(f"{kind:>{_COLUMN}}" for kind in kinds)}  source\n</span>'
     for number, text in source:
         columns = ""
         for kind in kinds:
-            there = [at for at, one in enumerate(found) if one.kind == kind and number in counts[at]]
+            there = [at for at, one in enumerate(listed) if one.kind == kind and number in counts[at]]
             width = len(",".join(str(counts[at][number]) for at in there))
             links = ",".join(f'<a href="#{_code_id(card, at, number)}">{counts[at][number]}</a>' for at in there)
             columns += " " * (_COLUMN - width) + links

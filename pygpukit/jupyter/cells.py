@@ -15,7 +15,7 @@ _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"(?P<file>[^"\n]+)"[ \t]*(?://
 
 @dataclass(frozen=True)
 class Source:
-    """What to compile. text: with every named cell put in, under #line directives. files: the text of each by name."""
+    """A source to compile. text: with every named cell put in, under #line directives. files: each text by name."""
 
     name: str
     text: str
@@ -41,8 +41,8 @@ class NamedCells:
         Raises UsageError for a header that no cell is named after. A cell that includes none is compiled as it is.
         """
         inclusion = _Inclusion(self._cells, name)
-        made = inclusion.with_headers(name, text, headers)
-        return Source(name, made if inclusion.files else text, {**inclusion.files, name: text})
+        text_with_headers = inclusion.with_headers(name, text, headers)
+        return Source(name, text_with_headers if inclusion.files else text, {**inclusion.files, name: text})
 
 
 class _Inclusion:

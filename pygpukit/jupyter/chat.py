@@ -73,7 +73,7 @@ def chat(
 
 
 class Asked:
-    """What a %%chat cell leaves: the chat's view, and its question and answer as Markdown where there is no kernel."""
+    """The output of a %%chat cell: the chat's view, or its question and answer as Markdown where there is no kernel."""
 
     def __init__(self, view: ChatWidget, question: Message, answer: Message) -> None:
         self._view, self._question, self._answer = view, question, answer
@@ -82,10 +82,10 @@ class Asked:
         return repr(self._answer)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        made = self._view._repr_mimebundle_(**kwargs)
-        if made is None:
+        bundle = self._view._repr_mimebundle_(**kwargs)
+        if bundle is None:
             return None
-        data, metadata = made
+        data, metadata = bundle
         text = f"{self._question.markdown()}\n\n{self._answer.markdown()}"
         return {**data, "text/plain": repr(self), "text/markdown": text}, metadata
 
@@ -127,19 +127,19 @@ class ChatMagics(Magics):  # type: ignore[misc]
 
         if not name:
             if self._last is None:
-                self._last = self._found()
+                self._last = self._current()
             return self._last
-        found = self.shell.user_ns.get(name)
-        if isinstance(found, ChatWidget):
-            self._last = found
-        elif callable(getattr(found, "chat", None)):
+        value = self.shell.user_ns.get(name)
+        if isinstance(value, ChatWidget):
+            self._last = value
+        elif callable(getattr(value, "chat", None)):
             last = self._last
-            self._last = last if last is not None and last.model is found else chat(found)
+            self._last = last if last is not None and last.model is value else chat(value)
         else:
-            raise UsageError(f"%%chat: {name!r} is {type(found).__name__}, not a chat or a model of this notebook")
+            raise UsageError(f"%%chat: {name!r} is {type(value).__name__}, not a chat or a model of this notebook")
         return self._last
 
-    def _found(self) -> ChatWidget:
+    def _current(self) -> ChatWidget:
         """The chat of the notebook that was made last, or one with the model that was."""
         from pygpukit.jupyter.widgets.chat import ChatWidget
         from pygpukit.llm.model import CausalTransformerModel
@@ -162,18 +162,18 @@ def filled(text: str, names: Mapping[str, Any]) -> str:
     value does not have.
     """
 
-    def value(found: re.Match[str]) -> str:
-        literal, name, attributes = found.groups()
+    def value(match: re.Match[str]) -> str:
+        literal, name, attributes = match.groups()
         if literal is not None:
             return f"{{{literal}}}"
         if name not in names:
-            return found[0]
-        made = names[name]
+            return match[0]
+        result = names[name]
         for attribute in attributes.split(".")[1:]:
             try:
-                made = getattr(made, attribute)
+                result = getattr(result, attribute)
             except AttributeError as error:
-                raise UsageError(f"%%chat: {found[0]}: {error}") from None
-        return str(made)
+                raise UsageError(f"%%chat: {match[0]}: {error}") from None
+        return str(result)
 
     return _VARIABLE.sub(value, text)

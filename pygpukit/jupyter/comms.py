@@ -1,4 +1,4 @@
-"""What our comms do unlike others: they answer without the shell's events, where the page asked for it."""
+"""Comms that answer without the shell's events, where the page asked for it."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ def cuda_matcher(magics: Any) -> Callable[[CompletionContext], dict[str, Any]]:
         if context.cursor_line <= magic_line:
             if not _MAGIC.match(before):  # the cursor is in the magic's own name
                 return {"completions": [], "suppress": False}
-            fragment, found, kind = _on_magic_line(magics, before, "\n".join(lines[magic_line + 1 :]))
+            fragment, candidates, kind = _on_magic_line(magics, before, "\n".join(lines[magic_line + 1 :]))
         else:
-            fragment, found, kind = _in_body(magics, before, "\n".join(lines[magic_line + 1 :]))
-        names = sorted({name for name in found if name.startswith(fragment)})
+            fragment, candidates, kind = _in_body(magics, before, "\n".join(lines[magic_line + 1 :]))
+        names = sorted({name for name in candidates if name.startswith(fragment)})
         return {
             "completions": _Matches(SimpleCompletion(text=name, type=kind) for name in names),
             "matched_fragment": fragment,

@@ -164,8 +164,8 @@ def _reports_of(args: dict[str, Any]) -> dict[str, Any]:
     cells = args.get("cells")
     if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
         raise RequestError("reports needs args {'cells': [cell id]}")
-    found = {cell: _report(cell) for cell in cells}
-    return {"reports": {cell: report.fields() for cell, report in found.items() if report is not None}}
+    reports = {cell: _report(cell) for cell in cells}
+    return {"reports": {cell: report.fields() for cell, report in reports.items() if report is not None}}
 
 
 def _assembly(args: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _options(_args: dict[str, Any]) -> dict[str, Any]:
 
 def _report(cell: str) -> Report | None:
     """The report of a cell in whichever shell of the process has one."""
-    return next((found for one in _reports if (found := one.get(cell)) is not None), None)
+    return next((report for one in _reports if (report := one.get(cell)) is not None), None)
 
 
 _ACTIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -237,7 +237,7 @@ def tell(message: dict[str, Any], timeout_s: float) -> bool:
 
 
 def dropped() -> int:
-    """How many messages of pages did nothing: they were no requests of the channel, or beyond a page's allowance."""
+    """The number of pages' messages that did nothing: they were no requests of the channel, or beyond an allowance."""
     return _dropped
 
 

@@ -19,7 +19,7 @@ _installed: weakref.WeakKeyDictionary[Any, _Installed] = weakref.WeakKeyDictiona
 
 
 class _Installed:
-    """What one shell was given, and what stood there before."""
+    """The handlers that one shell was given, and those that stood there before."""
 
     def __init__(self, shell: Any) -> None:
         tables = shell.magics_manager.magics

@@ -1,4 +1,4 @@
-"""How busy and how warm a device is, for the status feed: only what NVML tells, nothing where it does not."""
+"""Load and temperature of a device, for the status feed: only what NVML tells, nothing where it does not."""
 
 from __future__ import annotations
 

@@ -45,15 +45,15 @@ def reset() -> str:
     The simulated device forgets a fault and ends what runs there; the worker of isolated kernels starts afresh. Raises
     ContextLostError when this process has lost its CUDA context: nothing but a new process brings that back.
     """
-    told = []
+    sentences = []
     if backend() == "sim":
         ended = native.sim_cancel()
         while native.busy_streams():
             time.sleep(0.001)
         native.sim_clear_fault()
-        told.append(f"the simulated device is clear{f', {ended} kernels were ended' if ended else ''}")
+        sentences.append(f"the simulated device is clear{f', {ended} kernels were ended' if ended else ''}")
     if _worker.started:
-        told.append(f"the worker of isolated kernels is fresh, after {_worker.restart():.2f} s")
+        sentences.append(f"the worker of isolated kernels is fresh, after {_worker.restart():.2f} s")
     if (lost := faults.lost()) is not None:
         raise ContextLostError(
             f"%cuda_reset cannot bring back the notebook's own CUDA context, which a kernel's fault destroyed: {lost}",
@@ -62,8 +62,8 @@ def reset() -> str:
             lost.launches,
         )
     if backend() == "cuda":
-        told.append("the notebook's CUDA context is sound: there was nothing to reset in it")
-    return "; ".join(told)
+        sentences.append("the notebook's CUDA context is sound: there was nothing to reset in it")
+    return "; ".join(sentences)
 
 
 class IsolatedKernel(JITKernel):

@@ -59,7 +59,7 @@ def _notebook(named: Sequence[str], copied: bool) -> tuple[Path, str]:
 
 
 def opening(notebook: Path, options: Sequence[str]) -> list[str]:
-    """What opens a notebook in JupyterLab, also by the address that it prints; less where the user has own options."""
+    """Commands that open a notebook in JupyterLab, also by the address that it prints; less if the user has options."""
     if any(word.startswith(OWN) for word in options):
         return [str(notebook)]
     return [f"--ServerApp.root_dir={notebook.parent}", f"--LabApp.default_url=/lab/tree/{quote(notebook.name)}"]

@@ -69,16 +69,16 @@ class Call:
         emit()
 
 
-def choose(kernels: Mapping[str, JITKernel], wanted: str | None) -> str:
+def choose(kernels: Mapping[str, JITKernel], requested: str | None) -> str:
     """The name of the kernel to launch. Raises UsageError when it is not clear which one is meant."""
     known = ", ".join(kernels) or "none"
-    if wanted is None:
+    if requested is None:
         if len(kernels) == 1:
             return next(iter(kernels))
         raise UsageError(f"%%cuda: the cell has {len(kernels)} kernels: choose with --kernel, one of: {known}")
-    names = [name for name, kernel in kernels.items() if wanted in (name, kernel.signature.name)]
+    names = [name for name, kernel in kernels.items() if requested in (name, kernel.signature.name)]
     if not names:
-        raise UsageError(f"%%cuda: --kernel {wanted}: the cell has no such kernel; there are: {known}")
+        raise UsageError(f"%%cuda: --kernel {requested}: the cell has no such kernel; there are: {known}")
     return names[0]
 
 

@@ -91,7 +91,7 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
 
     @line_magic
     def gpu_timing(self, line: str) -> None:
-        """How the GPU time of cells is measured from here on: on, exact or off. Without a word, print which.
+        """Choose how the GPU time of cells is measured from here on: on, exact or off. Without a word, print which.
 
         on: from the first to the last work of each stretch without a pause. exact: each launch between two events of
         its own, which costs about 2 us a launch on the device's side of the program. off: not at all.

@@ -39,11 +39,13 @@ class Names:
             shown = option if text is None else f"{option} {text}"
             raise UsageError(f"%%cuda: {shown}: {type(error).__name__}: {error}") from None
 
-    def integer(self, expression: str, option: str, least: int = 0) -> int:
-        """The value of an expression that must be a whole number of at least `least`."""
+    def integer(self, expression: str, option: str, minimum: int = 0) -> int:
+        """The value of an expression that must be a whole number of at least `minimum`."""
         value = self.evaluate(expression, option)
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < least:
-            raise UsageError(f"%%cuda: {option} {expression} is {value!r}; it must be a whole number, {least} or more")
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < minimum:
+            raise UsageError(
+                f"%%cuda: {option} {expression} is {value!r}; it must be a whole number, {minimum} or more"
+            )
         return int(value.__index__())
 
     def number(self, expression: str, option: str) -> float:

@@ -60,11 +60,11 @@ _ARGUMENTS = (
 
 def cuda_arguments(function: Callable[..., Any]) -> Any:
     """Decorates the magic with its options; the parser is then its attribute `parser`."""
-    return magic_arguments()(reduce(lambda made, declare: declare(made), reversed(_ARGUMENTS), function))
+    return magic_arguments()(reduce(lambda decorated, declare: declare(decorated), reversed(_ARGUMENTS), function))
 
 
 class Defaults(Configurable):  # type: ignore[misc]
-    """What options are when the magic line does not give them: `%config CudaMagics.block = 128`."""
+    """Values of options that the magic line does not give: `%config CudaMagics.block = 128`."""
 
     arch = Unicode("", help="architecture to compile for; empty for the open backend's").tag(config=True)
     block = Int(256, min=1, max=1024, help="threads of a block where the grid is inferred").tag(config=True)
@@ -132,7 +132,7 @@ class Options:
 
     @property
     def launches(self) -> bool:
-        """Whether the cell launches a kernel itself."""
+        """True where the cell launches a kernel itself."""
         return bool(self.inputs or self.outputs or self.grid) and not self.no_launch
 
 
@@ -144,42 +144,42 @@ def parse(line: str, parser: MagicArgumentParser, defaults: Defaults) -> Options
         raise UsageError(f"%%cuda: {error}: {line}") from None
     words = _WORD.findall(line)
     parser.allow_abbrev = False  # an option added later must not change what an old cell means
-    given = parser.parse_args(_with_values_attached(words, parser))
+    arguments = parser.parse_args(_with_values_attached(words, parser))
     try:
-        options = _options(given, defaults)
+        options = _options(arguments, defaults)
     except ValueError as error:
         raise UsageError(f"%%cuda: {error}") from None
-    _consistent(given, options)
+    _consistent(arguments, options)
     return options
 
 
-def _options(given: Any, defaults: Defaults) -> Options:
-    listing = [name for name in ("ptx", "sass") if _first(getattr(given, name), getattr(defaults, name))]
-    headers = [part for text in given.headers for part in text.split(",")]
+def _options(arguments: Any, defaults: Defaults) -> Options:
+    listing = [name for name in ("ptx", "sass") if _first(getattr(arguments, name), getattr(defaults, name))]
+    headers = [part for text in arguments.headers for part in text.split(",")]
     return Options(
-        inputs=tuple(given.input),
-        outputs=tuple(given.output),
-        kernel=given.kernel,
-        grid=given.grid,
-        block=given.block,
-        shared=given.shared,
-        stream=given.stream,
-        verify=given.verify,
-        rtol=check_tolerance("rtol", _first(given.rtol, defaults.rtol)),
-        atol=check_tolerance("atol", _first(given.atol, defaults.atol)),
-        bench=_first(given.bench, defaults.bench),
-        bytes=given.bytes,
-        flops=given.flops,
-        count=_first(given.count, defaults.count),
-        sweep=tuple(given.sweep),
+        inputs=tuple(arguments.input),
+        outputs=tuple(arguments.output),
+        kernel=arguments.kernel,
+        grid=arguments.grid,
+        block=arguments.block,
+        shared=arguments.shared,
+        stream=arguments.stream,
+        verify=arguments.verify,
+        rtol=check_tolerance("rtol", _first(arguments.rtol, defaults.rtol)),
+        atol=check_tolerance("atol", _first(arguments.atol, defaults.atol)),
+        bench=_first(arguments.bench, defaults.bench),
+        bytes=arguments.bytes,
+        flops=arguments.flops,
+        count=_first(arguments.count, defaults.count),
+        sweep=tuple(arguments.sweep),
         listing=tuple(listing),
-        check=check_mode(_first(given.check, defaults.check)),
-        defines=dict(map(macro, [*defaults.defines, *given.defines])),
-        arch=check_arch(_first(given.arch, defaults.arch)) or None,
-        instantiate=tuple(given.instantiate),
-        isolated=_first(given.isolated, defaults.isolated),
-        no_launch=_first(given.no_launch, defaults.no_launch),
-        name=None if given.name is None else check_file(given.name),
+        check=check_mode(_first(arguments.check, defaults.check)),
+        defines=dict(map(macro, [*defaults.defines, *arguments.defines])),
+        arch=check_arch(_first(arguments.arch, defaults.arch)) or None,
+        instantiate=tuple(arguments.instantiate),
+        isolated=_first(arguments.isolated, defaults.isolated),
+        no_launch=_first(arguments.no_launch, defaults.no_launch),
+        name=None if arguments.name is None else check_file(arguments.name),
         headers=tuple(check_file(name) for name in dict.fromkeys([*defaults.headers, *headers])),
         default_block=defaults.block,
         bench_ms=defaults.bench_ms,
@@ -187,22 +187,22 @@ def _options(given: Any, defaults: Defaults) -> Options:
     )
 
 
-def _consistent(given: Any, options: Options) -> None:
+def _consistent(arguments: Any, options: Options) -> None:
     """Refuse options that would silently do nothing."""
     launching = bool(options.inputs or options.outputs or options.grid)
     for name in ("kernel", "block", "shared", "stream", "verify", "bench", "sweep"):
-        if getattr(given, name) and not launching:
+        if getattr(arguments, name) and not launching:
             raise UsageError(f"%%cuda: --{name} is about a launch: give the arguments with -i and -o, or --grid")
     for name in ("bytes", "flops", "count"):
-        if getattr(given, name) and not (options.bench or options.sweep):
+        if getattr(arguments, name) and not (options.bench or options.sweep):
             raise UsageError(f"%%cuda: --{name} is about a measurement: add --bench")
     for name in ("rtol", "atol"):
-        if getattr(given, name) is not None and options.verify is None:
+        if getattr(arguments, name) is not None and options.verify is None:
             raise UsageError(f"%%cuda: --{name} is about a comparison: add --verify")
     if options.verify is not None and not options.outputs:
         raise UsageError("%%cuda: --verify compares outputs: name the arrays that the kernel writes with -o")
     for name in ("bytes", "flops"):
-        if getattr(given, name) and given.count:
+        if getattr(arguments, name) and arguments.count:
             raise UsageError(f"%%cuda: --count counts what --{name} gives: leave one of them out")
 
 
@@ -240,8 +240,8 @@ def _unquoted(word: str) -> str:
     return word if any(mark in before for mark in "([{") else "".join(shlex.split(word))
 
 
-def _first(given: Any, default: Any) -> Any:
-    return default if given is None else given
+def _first(value: Any, default: Any) -> Any:
+    return default if value is None else value
 
 
 def macro(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What kernels print, shown while they run and in the cell that launched them, also when a thread did."""
+"""Output of kernels, shown while they run and in the cell that launched them, also when a thread did."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeviceOutput:
             self._thread.join()
 
     def cell_begins(self) -> None:
-        """What was printed before belongs to the cell before."""
+        """Note that what was printed before belongs to the cell before."""
         emit(self._write)
         self._parent = self._shell.get_parent() if hasattr(self._shell, "get_parent") else None
         self._running = True

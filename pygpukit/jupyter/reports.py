@@ -1,4 +1,4 @@
-"""What the last run of each %%cuda cell left for the page: diagnostics by line, and the kernels that it made."""
+"""Reports of the last run of each %%cuda cell for the page: diagnostics by line, and the kernels that it made."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Report:
 
     def fields(self) -> dict[str, Any]:
         """For the page. Lines and columns count from 1 as the user sees the cell; column 0 is an unknown one."""
-        found = [*self.diagnostics, *(one for some in self.findings.values() for one in some)]
+        problems = [*self.diagnostics, *(one for some in self.findings.values() for one in some)]
         return {
             "source": self.source,
             "kernels": list(self.kernels),
             "diagnostics": [
                 {"line": one.line, "column": one.column, "severity": one.severity, "message": one.message}
-                for one in found[:MAX_DIAGNOSTICS]
+                for one in problems[:MAX_DIAGNOSTICS]
             ],
         }
 
@@ -89,10 +89,10 @@ class Reports:
         elif isinstance(error, UsageError):
             own.diagnostics = [Diagnostic(magic_line, 0, "error", str(error))]
         elif isinstance(result.result, CellResult):
-            made = result.result
-            own.diagnostics = _in_cell(_warnings(made.unit), made.unit.name, magic_line)
-            own.kernels.update(made.kernels)
-            own.launch, own.bench = made.launch, made.bench
+            finished = result.result
+            own.diagnostics = _in_cell(_warnings(finished.unit), finished.unit.name, magic_line)
+            own.kernels.update(finished.kernels)
+            own.launch, own.bench = finished.launch, finished.bench
 
     def _begun(self, cell: str, raw: str) -> Report:
         """A new report in the place of the cell's last one."""
@@ -108,14 +108,14 @@ class Reports:
 
 
 def _warnings(unit: Unit) -> list[Diagnostic]:
-    found = parse_log(unit.image.log, unit.source, unit.name)
-    return [one for one in found if one.severity == "warning"]
+    diagnostics = parse_log(unit.image.log, unit.source, unit.name)
+    return [one for one in diagnostics if one.severity == "warning"]
 
 
-def _in_cell(found: Sequence[Diagnostic], unit: str, magic_line: int) -> list[Diagnostic]:
+def _in_cell(diagnostics: Sequence[Diagnostic], unit: str, magic_line: int) -> list[Diagnostic]:
     """Errors and warnings at their lines; what is in another file, or nowhere, stands at the magic with its place."""
     out: list[Diagnostic] = []
-    for one in found:
+    for one in diagnostics:
         if one.file in (unit, "") and one.line > 0:
             out.append(one)
         else:
@@ -134,5 +134,5 @@ def _of_findings(error: KernelCheckError, unit: Unit) -> Iterator[Diagnostic]:
 def _column(unit: Unit, one: Finding) -> int:
     """Where the line names the array as the finding means it; 0 where it does not."""
     lines = unit.source.split("\n")
-    found = meant(lines[one.line - 1], one) if 1 <= one.line <= len(lines) else []
-    return found[0].start + 1 if found else 0
+    places = meant(lines[one.line - 1], one) if 1 <= one.line <= len(lines) else []
+    return places[0].start + 1 if places else 0

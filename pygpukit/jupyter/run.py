@@ -1,4 +1,4 @@
-"""What a launching cell does when it is compiled: launch, compare, measure, sweep."""
+"""Steps of a launching cell once it is compiled: launch, compare, measure, sweep."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Publish = Callable[[Mapping[str, GPUArray]], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is to be shown of a launching cell."""
+    """The outcome of a launching cell that is to be shown."""
 
     launch: Launch | None = None
     verify: tuple[Verification, ...] = ()

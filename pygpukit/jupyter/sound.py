@@ -1,4 +1,4 @@
-"""How a sound shows in a notebook: a player, and a picture for pages that have no kernel."""
+"""Sounds in a notebook: a player, and a picture for pages that have no kernel."""
 
 from __future__ import annotations
 

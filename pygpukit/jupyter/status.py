@@ -12,7 +12,7 @@ health = Health()
 
 
 def live() -> dict[str, Any]:
-    """What a page is told: the fields, how busy and warm the device is where NVML has that, and the line."""
+    """The status for a page: the fields, how busy and warm the device is where NVML has that, and the line."""
     now = fields()
     if now["backend"] is None:
         return {**now, "line": line(now)}

@@ -62,7 +62,7 @@ class _Page:
         return self.apart and self.asked_s is not None and now_s - self.asked_s > lease_s
 
     def send(self, message: dict[str, Any], ask: bool) -> bool:
-        """Whether it could be sent; False where the comm is closed."""
+        """True if it could be sent; False where the comm is closed."""
         try:
             self.line.send({**message, "answer": True} if ask else message)
         except Exception:  # whatever the transport raises: who asked drops the page

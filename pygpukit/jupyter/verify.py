@@ -60,16 +60,16 @@ class Reference:
     def compare(self) -> tuple[Verification, ...]:
         """One Verification an output, as they are now. Raises VerificationError when one does not pass."""
         outputs = self._arguments.arrays()
-        found = tuple(
+        verifications = tuple(
             compare(name, host_copy(outputs[name]), expected, outputs[name].dtype.name, self._rtol, self._atol)
             for name, expected in self._expected(list(outputs)).items()
         )
-        if not all(one.passed for one in found):
-            raise VerificationError("\n".join(one.message for one in found if not one.passed), found)
-        return found
+        if not all(one.passed for one in verifications):
+            raise VerificationError("\n".join(one.message for one in verifications if not one.passed), verifications)
+        return verifications
 
     def _expected(self, outputs: Sequence[str]) -> Mapping[str, Any]:
-        """What the reference says, by output."""
+        """The values that the reference gives, by output."""
         notebook = {name: self._host[parameter] for name, parameter in self._arguments.aliases.items()}
         value = self._names.over(notebook).over(self._host).evaluate(self._text, "--verify")
         if callable(value):
@@ -85,28 +85,28 @@ class Reference:
         return dict(zip(outputs, value, strict=True))
 
     def _called(self, reference: Callable[..., Any]) -> Any:
-        """What a function gives of the inputs: of all, or of the arrays among them where it takes as many."""
+        """The results of a function of the inputs: of all, or of the arrays among them where it takes as many."""
         every = self._arguments.inputs
         arrays = [name for name in every if isinstance(self._host[name], np.ndarray)]
-        given = next((names for names in (every, arrays) if _takes(reference, len(names))), None)
-        if given is None:
+        accepted = next((names for names in (every, arrays) if _takes(reference, len(names))), None)
+        if accepted is None:
             raise self._unsuitable(
                 f"is a function that does not take {len(every)} arguments; the inputs are {', '.join(every)}: "
                 "write the expression instead, with what it is to get"
             )
         try:
-            return reference(*(_own(self._host[name]) for name in given))
+            return reference(*(_own(self._host[name]) for name in accepted))
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             where = f" (line {place.lineno} of {place.name})" if place.filename != __file__ else ""
-            raise self._unsuitable(f"of {', '.join(given)}: {type(error).__name__}: {error}{where}") from error
+            raise self._unsuitable(f"of {', '.join(accepted)}: {type(error).__name__}: {error}{where}") from error
 
     def _unsuitable(self, why: str) -> UsageError:
         return UsageError(f"%%cuda: --verify {self._text} {why}")
 
 
 def _takes(reference: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be called with so many arguments; True where that cannot be known."""
+    """True where a function can be called with so many arguments, and where that cannot be known."""
     if isinstance(reference, np.ufunc):
         return count == reference.nin
     try:

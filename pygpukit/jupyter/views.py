@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.dashboard import Dashboard
 
 _lock = threading.Lock()  # a page may ask on a subshell's thread
-_made: dict[str, Dashboard] = {}
+_dashboards: dict[str, Dashboard] = {}
 
 
 def model_of(kind: str) -> str:
     """The widget model of a dashboard, one of DASHBOARDS. Raises RuntimeError where it cannot be made."""
     with _lock:
-        if kind not in _made:
+        if kind not in _dashboards:
             from pygpukit.jupyter import widgets  # a kernel that shows no dashboard needs none
 
-            _made[kind] = getattr(widgets, f"{kind.capitalize()}Widget")()
-        return _made[kind].model_id
+            _dashboards[kind] = getattr(widgets, f"{kind.capitalize()}Widget")()
+        return _dashboards[kind].model_id
 
 
 def _view(args: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Vocabulary:
-    """What cells of one shell defined at file scope: kernels, functions, types, variables, macros."""
+    """Names that cells of one shell defined at file scope: kernels, functions, types, variables, macros."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()

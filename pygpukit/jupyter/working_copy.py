@@ -20,12 +20,12 @@ def originals() -> Path:
     package = Path(pygpukit.__file__).resolve().parent
     shared = [Path(root) / "share" / "pygpukit" / "notebooks" for root in (sys.prefix, package.parent)]
     places = [package.parent / "notebooks", *shared]
-    found = next((folder for folder in places if (folder / TOUR).exists()), None)
-    if found is None:
+    folder_of_tour = next((folder for folder in places if (folder / TOUR).exists()), None)
+    if folder_of_tour is None:
         raise FileNotFoundError(
             f"the notebooks are not where this installation keeps them: {', '.join(map(str, shared))}"
         )
-    return found
+    return folder_of_tour
 
 
 def working_copy() -> tuple[Path, str]:

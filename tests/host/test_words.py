@@ -30,6 +30,7 @@ PACKAGES = (
     "profiling",
     "dashboard",
     "jit",
+    "jupyter",
 )  # those that are renamed
 # Words of a name, and the glossary's in their place.
 BANNED = {

@@ -83,10 +83,10 @@ def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: StatusFeed, 
     assert models[:4] == models[4:] and len(set(models)) == 4
     answer = control.answer({"id": 1, "action": "view", "args": {"view": "memory"}})
     assert answer == {"id": 1, "ok": True, "result": {"model": models[0]}}
-    views._made["memory"].close()
+    views._dashboards["memory"].close()
     gp.lab.open("memory")
     assert pages["page"].asked[-1]["model"] == models[0]
-    assert views._made["memory"].comm is not None, "what was closed is open again"
+    assert views._dashboards["memory"].comm is not None, "what was closed is open again"
 
 
 def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_left(

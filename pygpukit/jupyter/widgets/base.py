@@ -1,4 +1,4 @@
-"""What every widget shares: its bundle, its end of the page's channel, its life, a static form.
+"""The base of all widgets: its bundle, its end of the page's channel, its life, a static form.
 
 Messages of the page come on the main thread or on that of a subshell.
 """
@@ -72,15 +72,15 @@ class Widget(anywidget.AnyWidget):  # type: ignore[misc]
         return f"{type(self).__name__}()"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        made = super()._repr_mimebundle_(**kwargs)
-        if made is None:
+        mimes = super()._repr_mimebundle_(**kwargs)
+        if mimes is None:
             return None
         shown.note(self)
-        data, metadata = made
+        data, metadata = mimes
         return {**data, **self.fallback()}, {**metadata, **MARK}
 
     def fallback(self) -> dict[str, str]:
-        """What stands there on pages that have no kernel: HTML or Markdown, by MIME type; equal in equal runs."""
+        """The static form for pages that have no kernel: HTML or Markdown, by MIME type; equal in equal runs."""
         raise NotImplementedError
 
     def still(self) -> dict[str, str]:
@@ -92,7 +92,7 @@ class Widget(anywidget.AnyWidget):  # type: ignore[misc]
         self._still, self._still_due_s = {}, time.monotonic() + STILL_S
 
     def _send_still(self, now: bool = False) -> bool:
-        """What a notebook that is saved now shows, now and then, or now: the lab extension puts it into the output.
+        """Send the form of a notebook that is saved now, now and then, or now: the lab extension puts it into the
         False where it was not its time."""
         began_s = time.monotonic()
         comm = self.comm  # which another thread may close meanwhile

@@ -79,7 +79,7 @@ class ChatWidget(Widget):
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is coming."""
+        """True while an answer is coming."""
         return self._conversation.busy
 
     def ask(self, text: str, wait: bool = True) -> Message:
@@ -131,11 +131,11 @@ class ChatWidget(Widget):
         talk = self._conversation
         self._must_be_idle()
         if talk.messages:
-            made = Conversation(
+            conversation = Conversation(
                 talk.model, talk.system, talk.max_new_tokens, talk._notify, talk.context_rule, **talk.settings
             )
-            self._chats = [*(one for one in self._chats if one.messages), made][-MAX_CHATS:]
-            self._go(made)
+            self._chats = [*(one for one in self._chats if one.messages), conversation][-MAX_CHATS:]
+            self._go(conversation)
 
     def beside(self) -> ChatWidget:
         """A chat with a view of its own, with the same model and settings, that knows nothing of this one."""

@@ -1,4 +1,4 @@
-"""What a chat tells its page: conversations, messages, tokens and figures as plain values."""
+"""Rows of a chat for its page: conversations, messages, tokens and figures as plain values."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def state(talk: Conversation) -> dict[str, Any]:
 
 
 def settings(talk: Conversation) -> dict[str, Any]:
-    """What the page lets set; None where the model's own counts."""
-    given = talk.settings
-    return {"max_new_tokens": talk.max_new_tokens, **{name: given.get(name) for name in ("temperature", "top_p")}}
+    """The settings that the page may change; None where the model's own counts."""
+    sampling = talk.settings
+    return {"max_new_tokens": talk.max_new_tokens, **{name: sampling.get(name) for name in ("temperature", "top_p")}}
 
 
 def title(talk: Conversation) -> str:
@@ -51,28 +51,28 @@ def token(one: Token) -> list[Any]:
 
 
 def stage(message: Message) -> dict[str, Any]:
-    """What is done until the first token, and what is to be known of the answer."""
+    """The work until the first token, and what is to be known of the answer."""
     return {"number": message.number, "stage": message.stage, "note": message.note}
 
 
 def figures(message: Message) -> dict[str, Any]:
-    """What the answer cost so far."""
-    found = message.figures
-    if found is None:
+    """The cost of the answer so far."""
+    own = message.figures
+    if own is None:
         return {"figures": None}
     return {
         "figures": {
-            "rate": found.tokens_per_second,
-            "first": found.first_token,
-            "tokens": found.new_tokens,
-            "used": found.context_used,
-            "context": found.context,
-            "bytes": found.kv_bytes,
+            "rate": own.tokens_per_second,
+            "first": own.first_token,
+            "tokens": own.new_tokens,
+            "used": own.context_used,
+            "context": own.context,
+            "bytes": own.kv_bytes,
         }
     }
 
 
 def end(message: Message) -> dict[str, Any]:
-    """How the answer ended; reason None while it comes."""
+    """The end of the answer; reason None while it comes."""
     ending = {"reason": message.finish_reason, "ended": message.ended, "error": message.error}
     return {"number": message.number, **ending, **figures(message)}

@@ -1,4 +1,4 @@
-"""What every dashboard shares: the frames of its source, its control requests, a picture for pages without a kernel.
+"""The base of dashboards: the frames of its source, its control requests, a picture for pages without a kernel.
 
 A live dashboard is a sink of `pygpukit.telemetry.sampler`: frames come on the sampler's thread.
 """
@@ -119,7 +119,7 @@ def _is_request(content: dict[str, Any]) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """What the dashboards' actions take: nothing nested, no long text."""
+    """True for what the dashboards' actions take: nothing nested, no long text."""
     if isinstance(value, str):
         return len(value) <= MAX_ARGUMENT_CHARACTERS
     return value is None or isinstance(value, int | float)

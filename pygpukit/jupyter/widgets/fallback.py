@@ -100,15 +100,15 @@ def _phases(counts: Mapping[str, int]) -> tuple[list[str], int]:
 
 
 def cells_html(state: State) -> str:
-    """What each run of a cell kept. Times, peaks and prompt numbers are left out: they differ from run to run."""
+    """Rows of what each run of a cell kept. Times, peaks and prompt numbers are left out: they differ between runs."""
     rows = [
         (str(number), str(row["launches"]), human_bytes(row["kept"]), human_bytes(row["leaked"]))
         for number, row in enumerate(state.cells, 1)
     ]
-    most = max((row["kept"] for row in state.cells), default=0) or 1
+    max_kept = max((row["kept"] for row in state.cells), default=0) or 1
     step = WIDTH / max(1, len(rows))
     bars = [
-        _rect(step * i, ROW * (1 - row["kept"] / most), step - 2, COLOURS[0])
+        _rect(step * i, ROW * (1 - row["kept"] / max_kept), step - 2, COLOURS[0])
         for i, row in enumerate(state.cells)
         if row["kept"]
     ]
@@ -133,9 +133,9 @@ def device_html(state: State, readings: bool = False) -> str:
     listed = [one for one in fields if readings or one["value"] is None]
     rows = [(str(one["label"]), _reading(one, readings), str(one["note"])) for one in listed]
     words = str(sample.get("source", "no sample"))
-    told = sum(one["value"] is not None for one in fields)
-    if told and not readings:
-        words += f"; {told} fields are shown while the kernel runs"
+    reported = sum(one["value"] is not None for one in fields)
+    if reported and not readings:
+        words += f"; {reported} fields are shown while the kernel runs"
     return _page("GPU device", state.label, words, shapes, len(fields), _table(("Field", "Value", "Note"), rows))
 
 

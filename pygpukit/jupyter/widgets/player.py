@@ -100,9 +100,9 @@ class PlayerWidget(Widget):
         with self._sending:
             at = self._samples.append(chunk)
             if self._looked_at and self.comm is not None:
-                most = CHUNK_BYTES // (4 * self._heard)
-                for begin in range(at, self._samples.frames, most):
-                    count = min(most, self._samples.frames - begin)
+                max_frames = CHUNK_BYTES // (4 * self._heard)
+                for begin in range(at, self._samples.frames, max_frames):
+                    count = min(max_frames, self._samples.frames - begin)
                     self._send_chunk(begin, count if self._may_push(4 * self._heard * count) else 0)
                 self._send_picture()
 
@@ -161,12 +161,12 @@ class PlayerWidget(Widget):
             self._send_chunk(samples.first, FIRST_BYTES // (4 * self._heard))
             self._send_picture(now=True)
 
-    def _send_chunk(self, at: int, most: int) -> None:
+    def _send_chunk(self, at: int, max_frames: int) -> None:
         """So many samples from one on, or only how many there are by now."""
         samples = self._samples
-        found = np.nan_to_num(samples.read(at, most)[: self._heard], posinf=0.0, neginf=0.0)
+        block = np.nan_to_num(samples.read(at, max_frames)[: self._heard], posinf=0.0, neginf=0.0)
         content = {"type": "chunk", "at": at, "frames": samples.frames, "first": samples.first, "ended": samples.ended}
-        self.tell_page(content, *([found.tobytes()] if found.size else []))
+        self.tell_page(content, *([block.tobytes()] if block.size else []))
 
     def _send_picture(self, now: bool = False) -> None:
         began_s = time.monotonic()
@@ -189,14 +189,14 @@ class PlayerWidget(Widget):
         return True
 
     def _note(self) -> str:
-        """What is to be known of the samples before they are heard, as sentences."""
+        """Sentences that are to be known of the samples before they are heard."""
         if self._sound is None or len(self._sound) == 0:
             return ""
         host = self._samples.read(0, self._samples.frames)
-        odd = int(host.size - np.isfinite(host).sum())
+        not_finite = int(host.size - np.isfinite(host).sum())
         peak = float(np.abs(np.nan_to_num(host, posinf=0.0, neginf=0.0)).max())
         notes = [
-            f"{odd} samples are not finite and are played as 0." if odd else "",
+            f"{not_finite} samples are not finite and are played as 0." if not_finite else "",
             f"The peak is {peak:.3g}: what is beyond 1 is clipped. normalize() makes it 1." if peak > 1 else "",
             f"Of {self._samples.channels} channels the first two are heard; to_mono() mixes them."
             if self._samples.channels > HEARD_CHANNELS

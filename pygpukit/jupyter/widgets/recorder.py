@@ -41,7 +41,7 @@ class RecorderWidget(Widget):
 
     @property
     def sound(self) -> AudioBuffer:
-        """What was recorded and is kept, on the device."""
+        """The recorded sound that is kept, on the device."""
         return AudioBuffer(self._ring.read(self._ring.samples_available), self.sample_rate)
 
     def on_block(self, listener: Callable[[AudioBuffer], Any]) -> None:

@@ -32,9 +32,9 @@ class Samples:
     def of(cls, sound: AudioBuffer) -> Samples:
         """Those of a whole sound."""
         host = sound.to_numpy().reshape(sound.channels, len(sound))
-        made = cls(sound.sample_rate, sound.channels, max(host.nbytes, 1))
-        made._data, made.frames, made.ended = host, len(sound), True
-        return made
+        samples = cls(sound.sample_rate, sound.channels, max(host.nbytes, 1))
+        samples._data, samples.frames, samples.ended = host, len(sound), True
+        return samples
 
     def append(self, chunk: np.ndarray[Any, Any]) -> int:
         """Add a chunk, (channels, n); the number of its first sample. Raises InvalidSpecError after the end."""
@@ -57,9 +57,9 @@ class Samples:
         with self._lock:
             self.ended = True
 
-    def read(self, at: int, most: int) -> np.ndarray[Any, Any]:
+    def read(self, at: int, max_frames: int) -> np.ndarray[Any, Any]:
         """Up to so many samples from number `at` on, (channels, n); none where there are none."""
         with self._lock:
             if not self.first <= at < self.frames:
                 return self._data[:, :0]
-            return self._data[:, at - self.first : min(at + most, self.frames) - self.first].copy()
+            return self._data[:, at - self.first : min(at + max_frames, self.frames) - self.first].copy()

@@ -14,7 +14,7 @@ from pygpukit.telemetry.tenants import all_tasks
 
 
 class HasTasks(Protocol):
-    """What the widget needs of a scheduler."""
+    """The interface of a scheduler that the widget needs."""
 
     def tasks(self) -> Sequence[_core.TaskRecord]: ...
 

@@ -42,7 +42,7 @@ def note(view: Widget) -> None:
 
 
 def shares_layout(view: Widget) -> bool:
-    """Whether another open widget was given the same layout."""
+    """True where another open widget was given the same layout."""
     return any(other is not view and getattr(other, "layout", None) is view.layout for other in _others())
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """What a dashboard needs."""
+    """The interface that a dashboard needs of its source."""
 
     label: str
 
@@ -28,7 +28,7 @@ class Source(Protocol):
         """The view was closed."""
 
     def state(self) -> state.State:
-        """What a static picture shows."""
+        """The state that a static picture shows."""
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to a control request; never raises."""

@@ -37,7 +37,8 @@ class TalkWidget(Widget):
     module = "talk.js"
 
     def __init__(self, pipeline: VoicePipeline) -> None:
-        if type(pipeline.callback) not in (VoicePipelineCallback, _Told):  # the newest of several widgets is told
+        # The newest of several widgets is told.
+        if type(pipeline.callback) not in (VoicePipelineCallback, _PageCallback):
             raise InvalidSpecError(
                 "TalkWidget: the pipeline has a callback, but the widget is told of the conversation; make it without",
                 "pipeline",
@@ -53,7 +54,7 @@ class TalkWidget(Widget):
         self._stopped = False
         self._left, self._left_at = PUSHED_BURST, 0.0
         self._threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
-        pipeline.callback = _Told(self)
+        pipeline.callback = _PageCallback(self)
         pipeline.start_listening()
         super().__init__()
 
@@ -160,26 +161,26 @@ class TalkWidget(Widget):
             time.sleep(max(0.0, -self._left / PUSHED_BYTES_PER_S))
             if self._stopped:
                 return
-            told = {"type": "sound", "id": number, "rate": self.pipeline.tts.sample_rate, "at": at + begin}
-            self.tell_page(told, part.tobytes())
+            message = {"type": "sound", "id": number, "rate": self.pipeline.tts.sample_rate, "at": at + begin}
+            self.tell_page(message, part.tobytes())
 
     def _send_turn(self, note: str = "") -> None:
-        """What changed of the turn that is coming."""
+        """Send the page what changed of the turn that is coming."""
         with self._sending:
             number, turn = len(self.pipeline.conversation_history), self._coming
-            told = {"type": "turn", "number": number, "busy": self._busy_with is not None, "note": note}
-            self.tell_page({**told, "turn": None if turn is None else _row(turn)})
+            message = {"type": "turn", "number": number, "busy": self._busy_with is not None, "note": note}
+            self.tell_page({**message, "turn": None if turn is None else _row(turn)})
 
     def _send_state(self, note: str = "") -> None:
         with self._sending:
             turns = [_row(turn) for turn in self.pipeline.conversation_history]
             coming = [] if self._coming is None else [_row(self._coming)]
-            told = {"type": "state", "rate": self._rate, "busy": self._busy_with is not None, "note": note}
-            self.tell_page({**told, "turns": [*turns, *coming]})
+            message = {"type": "state", "rate": self._rate, "busy": self._busy_with is not None, "note": note}
+            self.tell_page({**message, "turns": [*turns, *coming]})
             self._send_still(now=True)
 
 
-class _Told(VoicePipelineCallback):
+class _PageCallback(VoicePipelineCallback):
     """Shows the turn as it comes. It keeps no widget that nobody holds."""
 
     def __init__(self, widget: TalkWidget) -> None:
