@@ -7,5 +7,5 @@ __all__ = ["Worker", "WorkerDiedError", "WorkerError", "WorkerTaskError", "Worke
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without what it imports."""
     return sorted(__all__)

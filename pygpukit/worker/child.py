@@ -23,15 +23,15 @@ def serve(channel: socket.socket) -> None:
             return
         try:
             try:
-                answer, given = _answer(request, descriptors)
+                answer, returned = _answer(request, descriptors)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
             body = encode(answer)
         except Exception as error:
-            body, given = encode({"ok": False, "error": _describe(error)}), []
+            body, returned = encode({"ok": False, "error": _describe(error)}), []
         try:
-            send(channel, body, given)
+            send(channel, body, returned)
         except ConnectionError:
             return
 

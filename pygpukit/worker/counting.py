@@ -26,7 +26,7 @@ _worker = KernelWorker("counting", backend="sim")
 
 @dataclass(frozen=True)
 class Counts:
-    """What one launch did, as its compiled code did it.
+    """Counts of one launch, as its compiled code did it.
 
     global_load_bytes, global_store_bytes: of every access to arrays and to variables of the device, caches not
     considered; an atomic both loads and stores. shared_bytes: loads and stores of shared memory. flops: additions,
@@ -100,12 +100,12 @@ def count_in_worker(kernel: JITKernel, config: Any, args: Sequence[Any]) -> Coun
 
 def _variables(kernel: JITKernel) -> dict[str, GPUArray]:
     """The variables that can have been written, as they are in the module that launches use."""
-    found = {}
+    variables = {}
     for name, variable in kernel.unit.globals.items():
         if not variable.constant:
             with contextlib.suppress(GPUError):  # the compiler left it out: nothing uses it
-                found[name] = variable.array()
-    return found
+                variables[name] = variable.array()
+    return variables
 
 
 def _counts(traffic: Sequence[int]) -> Counts:

@@ -1,4 +1,4 @@
-"""What can go wrong with a worker, as types."""
+"""Errors of a worker, as types."""
 
 from __future__ import annotations
 

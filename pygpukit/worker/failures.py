@@ -55,35 +55,35 @@ def rebuild(described: dict[str, Any], function: str, message: str | None = None
     kind, text = described["kind"], message or described["message"]
     remote = WorkerTaskError(f"{function}: {kind}: {text}", kind, described["traceback"])
     cause = WorkerTaskError(f"in the worker:\n{described['traceback']}", kind, described["traceback"])
-    made: Exception = remote
+    rebuilt: Exception = remote
     if described["home"] == errors.__name__:
-        made = _own(described, text) or remote
+        rebuilt = _own(described, text) or remote
     elif described["home"] == "builtins" and described["args"] is not None:
-        made = _builtin(kind, Receiver((), ()).decode(described["args"])) or remote
-    if made is not remote:
-        made.__cause__ = cause
-    return made
+        rebuilt = _builtin(kind, Receiver((), ()).decode(described["args"])) or remote
+    if rebuilt is not remote:
+        rebuilt.__cause__ = cause
+    return rebuilt
 
 
 def _own(described: dict[str, Any], text: str) -> Exception | None:
-    found = getattr(errors, described["kind"], None)
-    if not (isinstance(found, type) and issubclass(found, GPUError)):
+    kind_of_error = getattr(errors, described["kind"], None)
+    if not (isinstance(kind_of_error, type) and issubclass(kind_of_error, GPUError)):
         return None
-    if found is errors.ContextLostError:
-        found = DriverError  # the worker's context is lost, not that of this process
+    if kind_of_error is errors.ContextLostError:
+        kind_of_error = DriverError  # the worker's context is lost, not that of this process
     data = Receiver((), ())
-    made = found(text)
-    vars(made).update((name, data.decode(value)) for name, value in described["fields"].items())
+    rebuilt = kind_of_error(text)
+    vars(rebuilt).update((name, data.decode(value)) for name, value in described["fields"].items())
     rows = data.decode(described["rows"])
-    vars(made).update((name, [_ROWS[name](**row) for row in rows[name]]) for name in rows)
-    return made
+    vars(rebuilt).update((name, [_ROWS[name](**row) for row in rows[name]]) for name in rows)
+    return rebuilt
 
 
 def _builtin(kind: str, args: tuple[Any, ...]) -> Exception | None:
-    found = getattr(builtins, kind, None)
-    if not (isinstance(found, type) and issubclass(found, Exception)):
+    kind_of_error = getattr(builtins, kind, None)
+    if not (isinstance(kind_of_error, type) and issubclass(kind_of_error, Exception)):
         return None  # SystemExit and the like are not this process's
     try:
-        return found(*args)
+        return kind_of_error(*args)
     except Exception:  # a type whose arguments are not what it was made of
         return None

@@ -30,9 +30,9 @@ def load(unit: str, source: str, arguments: dict[str, Any], image: str, dropped:
         del _kernels[key]
     for name in dropped:
         _units.pop(name, None)
-    made = Unit(source, **arguments)
-    made.image = from_bytes(base64.b64decode(image), b"", "memory", {})  # in the place of a compile
-    _units[unit] = made
+    compiled = Unit(source, **arguments)
+    compiled.image = from_bytes(base64.b64decode(image), b"", "memory", {})  # in the place of a compile
+    _units[unit] = compiled
 
 
 def launch(call: dict[str, Any], *values: Any) -> dict[str, Any]:
@@ -59,21 +59,21 @@ def measure(call: dict[str, Any], *values: Any) -> dict[str, Any]:
 def _run(
     call: dict[str, Any], values: tuple[Any, ...], use: Callable[[Callable[[], None]], dict[str, Any] | None]
 ) -> dict[str, Any]:
-    """What `use` makes of a function that launches once, what the kernel printed, and the error."""
+    """The result that `use` makes of a function that launches once, what the kernel printed, and the error."""
     arguments = [_value(value) for value in values]
     first_named = len(arguments) - len(call["names"])
     named = dict(zip(call["names"], arguments[first_named:], strict=True))
     printed: list[str] = []
-    made = error = None
+    result = error = None
     with captured(printed):
         try:
             bound = _bound(call)
-            made = use(lambda: bound(*arguments[:first_named], **named))
+            result = use(lambda: bound(*arguments[:first_named], **named))
             native.synchronize()
         except GPUError as fault:
             error = _described(fault)
             _settle()
-    return {"printed": "".join(printed), "error": error, **(made or {})}
+    return {"printed": "".join(printed), "error": error, **(result or {})}
 
 
 def count(call: dict[str, Any], *values: Any) -> dict[str, Any]:
@@ -126,14 +126,14 @@ def _value(value: Any) -> Any:
 
 
 def _described(error: GPUError) -> dict[str, Any]:
-    found: dict[str, Any] = {"kind": type(error).__name__, "message": str(error)}
+    fields: dict[str, Any] = {"kind": type(error).__name__, "message": str(error)}
     if isinstance(error, DriverError):
-        found |= {"code": error.code, "name": error.name}
+        fields |= {"code": error.code, "name": error.name}
     if isinstance(error, KernelArgumentError):
-        found["parameter"] = error.parameter
+        fields["parameter"] = error.parameter
     if hasattr(error, "findings"):
-        found["findings"] = _plain([asdict(finding) for finding in error.findings])
-    return found
+        fields["findings"] = _plain([asdict(finding) for finding in error.findings])
+    return fields
 
 
 def _plain(fields: Any) -> Any:

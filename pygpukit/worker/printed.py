@@ -1,4 +1,4 @@
-"""What kernels print in a worker, caught so that it can go to the process that the work came from."""
+"""Output of kernels in a worker, caught so that it can go to the process that the work came from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pygpukit.core.output import held
 
 @contextlib.contextmanager
 def captured(printed: list[str]) -> Iterator[None]:
-    """What kernels print meanwhile; on cuda the driver writes to the process's standard output."""
+    """Catch what kernels print meanwhile; on cuda the driver writes to the process's standard output."""
     if native.backend_name() == "sim":
         with held():
             try:

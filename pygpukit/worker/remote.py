@@ -47,7 +47,7 @@ class KernelWorker:
         return self._worker is not None
 
     def call(self, function: str, remote: RemoteUnit, call: dict[str, Any], values: list[Any]) -> dict[str, Any]:
-        """What a function of worker/kernels.py returns for a kernel of the unit. Raises as Worker.call()."""
+        """The result of a function of worker/kernels.py for a kernel of the unit. Raises as Worker.call()."""
         with self._lock:
             worker = self._ready()
             if remote.name not in self._loaded:
@@ -89,10 +89,10 @@ class KernelWorker:
 
 
 def unit_arguments(unit: Unit) -> dict[str, Any]:
-    """What Unit() takes beside the source, as JSON carries it."""
-    given = unit.arguments()
-    arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
-    return arguments | {"defines": dict(parse_options((), given["defines"]).defines)}
+    """The arguments of Unit() beside the source, as JSON carries them."""
+    keywords = unit.arguments()
+    arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in keywords.items()}
+    return arguments | {"defines": dict(parse_options((), keywords["defines"]).defines)}
 
 
 def portable(title: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What goes over the border: a tree of plain JSON values, and the arrays it refers to by place.
+"""Values that cross to a worker: a tree of plain JSON values, and the arrays it refers to by place.
 
 Numbers, strings, booleans, None and lists stand for themselves; everything else is an object with one key, its kind.
 Values are rebuilt, never unpickled: what comes from a worker can only be data. What goes to it may be code too

@@ -133,10 +133,10 @@ def _importable(value: Any) -> tuple[str, str] | None:
     module = sys.modules.get(value.__module__ or "")
     if module is None or module.__name__ == "__main__" or getattr(module, "__spec__", None) is None:
         return None
-    found: Any = module
+    attribute: Any = module
     for name in value.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return (module.__name__, value.__qualname__) if found is value else None
+        attribute = getattr(attribute, name, None)
+    return (module.__name__, value.__qualname__) if attribute is value else None
 
 
 class CodeReceiver(Receiver):
@@ -155,12 +155,12 @@ class CodeReceiver(Receiver):
             )
             for one in functions
         ]
-        for made, one in zip(self._functions, functions, strict=True):
-            made.__qualname__ = one["name"][1]
-            made.__module__ = namespaces[one["namespace"]]["__name__"]
-            made.__defaults__ = self.decode(one["defaults"])
-            made.__kwdefaults__ = self.decode(one["kwdefaults"])
-            for cell, content in zip(made.__closure__ or (), one["closure"], strict=True):
+        for rebuilt, one in zip(self._functions, functions, strict=True):
+            rebuilt.__qualname__ = one["name"][1]
+            rebuilt.__module__ = namespaces[one["namespace"]]["__name__"]
+            rebuilt.__defaults__ = self.decode(one["defaults"])
+            rebuilt.__kwdefaults__ = self.decode(one["kwdefaults"])
+            for cell, content in zip(rebuilt.__closure__ or (), one["closure"], strict=True):
                 if content != _ABSENT:
                     cell.cell_contents = self.decode(content)
         for space, content in zip(spaces, namespaces, strict=True):
@@ -171,8 +171,8 @@ class CodeReceiver(Receiver):
             case "function":
                 return self._functions[content]
             case "import":
-                found = importlib.import_module(content[0])
-                return functools.reduce(getattr, content[1].split("."), found)
+                module = importlib.import_module(content[0])
+                return functools.reduce(getattr, content[1].split("."), module)
             case "module":
                 for name in content[1]:
                     importlib.import_module(name)
