@@ -44,5 +44,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What the module is for, without what it imports."""
+    """The module's public names, without what it imports."""
     return sorted(__all__)

@@ -73,7 +73,7 @@ def ends(array: Any) -> Any:
     return array[0, :: max(array.shape[1] - 1, 1)]
 
 
-def error(q: Any, k: Any, v: Any, found: Any, causal: bool) -> float:
+def error(q: Any, k: Any, v: Any, result: Any, causal: bool) -> float:
     """The largest error of some queries over the largest result: NumPy arrays, (heads, positions, D)."""
     import numpy as np
 
@@ -85,9 +85,9 @@ def error(q: Any, k: Any, v: Any, found: Any, causal: bool) -> float:
             seen = keys - queries + i + 1 if causal else keys
             scores = own_k[:seen] @ q[head, i].astype(np.float64) / np.sqrt(q.shape[2])
             weights = np.exp(scores - scores.max())
-            wanted = weights @ own_v[:seen] / weights.sum()
-            worst = max(worst, float(np.abs(found[head, i] - wanted).max()))
-            largest = max(largest, float(np.abs(wanted).max()))
+            expected = weights @ own_v[:seen] / weights.sum()
+            worst = max(worst, float(np.abs(result[head, i] - expected).max()))
+            largest = max(largest, float(np.abs(expected).max()))
     return worst / largest
 
 
@@ -238,7 +238,7 @@ def _torch(names: list[str]) -> dict[str, dict[str, tuple[float, float]]]:
     warm = torch.randn(1, 32, 2048, 128, device="cuda").to(torch.bfloat16)
     for _ in range(WARM_UPS):
         scaled_dot_product_attention(warm, warm, warm, is_causal=True)
-    found: dict[str, dict[str, tuple[float, float]]] = {}
+    rates: dict[str, dict[str, tuple[float, float]]] = {}
     for name in names:
         kind, _, shape = name.partition(" ")
         batch, heads, shared, positions, dim = _numbers(shape)
@@ -251,7 +251,7 @@ def _torch(names: list[str]) -> dict[str, dict[str, tuple[float, float]]]:
                 (shared, positions),
             )
         )
-        found[name] = {}
+        rates[name] = {}
         for peer, backend in kinds.items():
             with sdpa_kernel(backend):
                 call = partial(scaled_dot_product_attention, q, k, v, is_causal=causal, enable_gqa=heads != shared)
@@ -261,8 +261,8 @@ def _torch(names: list[str]) -> dict[str, dict[str, tuple[float, float]]]:
                     continue  # this kernel does not take the shape
                 first = [ends(x).float().cpu().numpy() for x in (q, k, v, out)]
                 wrong = error(first[0], first[1], first[2], first[3], causal)
-                found[name][peer] = (operator_peers.device_us(library, call), wrong)
-    return found
+                rates[name][peer] = (operator_peers.device_us(library, call), wrong)
+    return rates
 
 
 if __name__ == "__main__":

@@ -14,16 +14,16 @@ DEFAULTS: dict[str, Any] = {"correct": True, "rel_error": 0.0, "unit": "us", "be
 
 def fold(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The short form of rows as dicts. A peer's row becomes an entry of `peers` in its row, if that is before it."""
-    found: dict[str, dict[str, Any]] = {}
+    folded: dict[str, dict[str, Any]] = {}
     kept: list[dict[str, Any]] = []
     for row in rows:
         place = repr([row[name] for name in ("category", "name", "params", "value", "unit", "better")])
-        if row["peer"] and place in found:
-            found[place].setdefault("peers", {})[row["peer"]] = _rounded(row["peer_value"])
+        if row["peer"] and place in folded:
+            folded[place].setdefault("peers", {})[row["peer"]] = _rounded(row["peer_value"])
             continue
-        short = {name: _rounded(value) for name, value in row.items() if _told(name, value)}
+        short = {name: _rounded(value) for name, value in row.items() if _is_reported(name, value)}
         if not row["peer"]:
-            found[place] = short
+            folded[place] = short
         kept.append(short)
     yield from kept
 
@@ -40,7 +40,7 @@ def unfold(rows: Iterable[dict[str, Any]], timestamp: str) -> Iterator[dict[str,
     yield from beside
 
 
-def _told(name: str, value: Any) -> bool:
+def _is_reported(name: str, value: Any) -> bool:
     return name not in LEFT_OUT and value is not None and DEFAULTS.get(name, object()) != value
 
 

@@ -165,11 +165,14 @@ def _small_weight(dtype: str, n: int, k: int) -> tuple[Callable[[], Any], float,
 
     row, weight = gp.random.randn(1, k, dtype="float32"), gp.random.randn(n, k, dtype="float32")
     if dtype == "nvf4":
-        x, made = row.astype("bfloat16"), gp.ops.quantize_nvfp4(weight)
-        weight_bytes, decoded = float(made.codes.nbytes + made.scales.nbytes), gp.ops.dequantize_fp4(made, "float32")
+        x, packed = row.astype("bfloat16"), gp.ops.quantize_nvfp4(weight)
+        weight_bytes, decoded = (
+            float(packed.codes.nbytes + packed.scales.nbytes),
+            gp.ops.dequantize_fp4(packed, "float32"),
+        )
 
         def call() -> Any:
-            return gp.matmul_fp4(x, made)
+            return gp.matmul_fp4(x, packed)
     else:
         x, small = row.astype("bfloat16" if dtype == "fp8" else "float8_e4m3"), weight.astype("float8_e4m3")
         weight_bytes, decoded = float(small.nbytes), small

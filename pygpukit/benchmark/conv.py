@@ -63,7 +63,7 @@ def _row(case: Case, kind: str, layout: str, quick: bool) -> BenchmarkResult | U
 
 
 def convolution(case: Case, kind: str, layout: str) -> tuple[Callable[[], Any], float]:
-    """What convolves fresh operands, the weight packed as models keep it, and the result's error."""
+    """The function that convolves fresh operands, the weight packed as models keep it, and the result's error."""
     import pygpukit as gp
 
     from ..ops.nn.conv.tile import packed
@@ -71,16 +71,16 @@ def convolution(case: Case, kind: str, layout: str) -> tuple[Callable[[], Any], 
     dtype = "float32" if kind == "tf32" else kind
     x, w = (gp.random.randn(*shape, dtype=dtype) for shape in (case.x, case.w))
     last, packs = layout == "last", not case.transposed or case.setting("groups") == 1
-    given = _moved(x, last).clone() if last else x
+    laid_out = _moved(x, last).clone() if last else x
     weight = packed(w, transposed=case.transposed, tf32=kind == "tf32" or None) if packs else w
     function = getattr(gp, f"conv{'_transpose' * case.transposed}{len(case.x) - 2}d")
     more = {"channels_last": last, "tf32": True if kind == "tf32" else None}
 
     def call() -> Any:
-        return function(given, weight, **case.settings, **more)
+        return function(laid_out, weight, **case.settings, **more)
 
-    found = ends(call())
-    host = [value.astype("float32").to_numpy() for value in (ends(x), w, found)]
+    results = ends(call())
+    host = [value.astype("float32").to_numpy() for value in (ends(x), w, results)]
     host[2] = host[2].transpose(0, -1, *range(1, host[2].ndim - 1)) if last else host[2]
     return call, error(case, host[0], host[1], host[2])
 
@@ -98,11 +98,11 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
         yield Unavailable(f"{CATEGORY}/torch", "the simulated device is no GPU to compare peers on")
         return
     theirs: dict[str, tuple[float, float]] = {}
-    for key, found in process_times(f"{__package__}.conv_peers", "quick" if quick else "full", timeout_s=TIMEOUT_S):
-        if isinstance(found, str):
-            yield Unavailable(f"{CATEGORY}/{key} torch", found)
+    for key, peers in process_times(f"{__package__}.conv_peers", "quick" if quick else "full", timeout_s=TIMEOUT_S):
+        if isinstance(peers, str):
+            yield Unavailable(f"{CATEGORY}/{key} torch", peers)
         else:
-            theirs[key] = found
+            theirs[key] = peers
     for mine in ours:
         if mine.key in theirs:
             us, wrong = theirs[mine.key]
@@ -125,8 +125,8 @@ def means(ours: dict[str, float], theirs: dict[str, float]) -> Iterator[Benchmar
             for layout, ratio in ratios.items():
                 for model in (case.name.split()[0], "all"):
                     groups.setdefault((kind, model, layout), []).append(ratio)
-    for (kind, model, layout), found in sorted(groups.items()):
+    for (kind, model, layout), group in sorted(groups.items()):
         yield BenchmarkResult(
             OVER, CATEGORY, {"dtype": kind, "of": model, "channels": layout},
-            iterations=len(found), value=exp(mean(map(log, found))), unit="x", better="higher",
+            iterations=len(group), value=exp(mean(map(log, group))), unit="x", better="higher",
         )  # fmt: skip

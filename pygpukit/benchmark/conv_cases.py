@@ -85,7 +85,7 @@ def _kokoro() -> Iterator[Case]:
 
 
 def _others() -> Iterator[Case]:
-    """What those models do not have: grouped (ResNeXt-50) and depthwise (MobileNet) in two dimensions."""
+    """Convolutions that those models do not have: grouped (ResNeXt-50) and depthwise (MobileNet) in two dimensions."""
     grouped = {"padding": 1, "groups": 32}
     yield Case("ResNeXt-50 3x3, 512 in 32 groups of 14x14", (32, 512, 14, 14), (512, 16, 3, 3), grouped)
     depthwise = {"padding": 1, "groups": 144}
@@ -116,7 +116,7 @@ def cases(size: str) -> tuple[Case, ...]:
 
 
 def title(case: Case, layout: str) -> str:
-    """What the row of a case is called."""
+    """The name of a case's row."""
     return f"{case.name}, channels {layout}"
 
 
@@ -125,13 +125,13 @@ def ends(images: Any) -> Any:
     return images[:: max(images.shape[0] - 1, 1)]
 
 
-def error(case: Case, x: Any, w: Any, found: Any) -> float:
+def error(case: Case, x: Any, w: Any, result: Any) -> float:
     """The largest error of some places over the largest result, by float64. x, found: ends() as (b, C, ...), w:
     NumPy."""
     import numpy as np
 
     groups = case.setting("groups")
-    x, w, found = (value.astype(np.float64) for value in (x, w, found))
+    x, w, result = (value.astype(np.float64) for value in (x, w, result))
     x = x.reshape(len(x), groups, -1, *x.shape[2:])
     w = w.reshape(groups, -1, *w.shape[1:])
     w = w if not case.transposed else w.swapaxes(1, 2)  # groups, filters, channels, taps
@@ -139,14 +139,14 @@ def error(case: Case, x: Any, w: Any, found: Any) -> float:
     extents = case.out[2:]
     for flat in np.unique(np.linspace(0, prod(extents) - 1, CHECKED).astype(int)):
         place = tuple(int(i) for i in np.unravel_index(flat, extents))
-        wanted = np.zeros((len(x), groups, w.shape[1], 1))
+        expected = np.zeros((len(x), groups, w.shape[1], 1))
         for tap, at in _seen(case, place):
             taken, seen = (..., *tap), (..., *at)
-            wanted += w[taken] @ x[seen][..., None]
+            expected += w[taken] @ x[seen][..., None]
         own = (..., *place)
-        difference = found[own] - wanted.reshape(len(x), -1)
+        difference = result[own] - expected.reshape(len(x), -1)
         worst = max(worst, float(np.abs(difference).max()))
-        largest = max(largest, float(np.abs(wanted).max()))
+        largest = max(largest, float(np.abs(expected).max()))
     return worst / max(largest, 1e-300)
 
 

@@ -24,34 +24,34 @@ def measure(size: str) -> dict[str, tuple[float, float] | str]:
     square = torch.ones(2048, 2048, dtype=torch.bfloat16, device="cuda")
     for _ in range(1000):  # until the device's clocks have risen
         torch.matmul(square, square)
-    found: dict[str, tuple[float, float] | str] = {}
+    rates: dict[str, tuple[float, float] | str] = {}
     for kind in KINDS:
         for case in cases(size):
             for layout in LAYOUTS:
                 key = BenchmarkResult(title(case, layout), "conv", {"dtype": kind}, value=0).key
                 try:
                     call, wrong = _convolution(torch, case, kind, layout)
-                    found[key] = device_us(peer, call), wrong
+                    rates[key] = device_us(peer, call), wrong
                 except Exception as failure:  # a type or a shape that this version does not take
-                    found[key] = reason(failure)
-    return found
+                    rates[key] = reason(failure)
+    return rates
 
 
 def _convolution(torch: Any, case: Case, kind: str, layout: str) -> tuple[Callable[[], Any], float]:
     dtype = torch.float32 if kind == "tf32" else getattr(torch, kind)
     x, w = (torch.randn(*shape, device="cuda").to(dtype) for shape in (case.x, case.w))
     settings: dict[str, Any] = dict(case.settings)
-    given, weight, dimensions = x, w, len(case.x) - 2
+    data, weight, dimensions = x, w, len(case.x) - 2
     if layout == "last":  # PyTorch has that layout for images alone: a signal is one of one row
         if dimensions == 1:
-            given, weight, dimensions = x[:, :, None], w[:, :, None], 2
+            data, weight, dimensions = x[:, :, None], w[:, :, None], 2
             rows = {"stride": 1, "dilation": 1, "padding": 0, "output_padding": 0}
             settings = {name: (rows[name], n) if name in rows else n for name, n in settings.items()}
-        given, weight = (value.to(memory_format=torch.channels_last) for value in (given, weight))
+        data, weight = (value.to(memory_format=torch.channels_last) for value in (data, weight))
     function = getattr(torch.nn.functional, f"conv{'_transpose' * case.transposed}{dimensions}d")
 
     def call() -> Any:
-        return function(given, weight, **settings)
+        return function(data, weight, **settings)
 
     values = [value.float().cpu().numpy() for value in (ends(x), w, ends(call().reshape(case.out)))]
     return call, error(case, values[0], values[1], values[2])

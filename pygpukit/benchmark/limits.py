@@ -12,6 +12,6 @@ CATEGORY = "limits"
 def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     from ..profiling.limits import limits
 
-    found = limits()
-    yield BenchmarkResult("copy, read and written", CATEGORY, value=found.copy_gbps, unit="GB/s", better="higher")
-    yield BenchmarkResult("float32 FMA", CATEGORY, value=found.fma_gflops, unit="GFLOP/s", better="higher")
+    rates = limits()
+    yield BenchmarkResult("copy, read and written", CATEGORY, value=rates.copy_gbps, unit="GB/s", better="higher")
+    yield BenchmarkResult("float32 FMA", CATEGORY, value=rates.fma_gflops, unit="GFLOP/s", better="higher")

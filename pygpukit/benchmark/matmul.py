@@ -99,7 +99,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
 
 def _product(kind: str, shape: str) -> tuple[Callable[[], Any], str]:
-    """What computes a row's product of fresh operands, and its plan."""
+    """The function that computes a row's product of fresh operands, and its plan."""
     import pygpukit as gp
 
     batches, m, n, k, by_columns = _parsed(shape)
@@ -171,7 +171,7 @@ def _torch_us(quick: bool) -> dict[str, float]:
     """Of the rows that PyTorch has a way to."""
     library = operator_peers.Torch()
     torch = library.library
-    found = {}
+    times = {}
     square = torch.ones(4096, 4096, dtype=torch.bfloat16, device="cuda")
     for _ in range(WARM_UP_PRODUCTS):
         torch.matmul(square, square)
@@ -180,8 +180,8 @@ def _torch_us(quick: bool) -> dict[str, float]:
         call = _torch_product(kind, shape)
         if call is None:
             continue
-        found[f"{kind} {shape}"] = operator_peers.device_us(library, call)
-    return found
+        times[f"{kind} {shape}"] = operator_peers.device_us(library, call)
+    return times
 
 
 def _torch_product(kind: str, shape: str) -> Callable[[], Any] | None:

@@ -17,7 +17,7 @@ PAUSE_S = 0.5
 
 
 def simulated() -> bool:
-    """Whether this process has the simulated device; opens the device."""
+    """True where this process has the simulated device; opens the device."""
     from ..core.backend import ensure, is_sim
 
     ensure()

@@ -106,7 +106,7 @@ def function(expression: str, names: dict[str, object]) -> Callable[[], object]:
 
 
 def size(dtype: str, backend: str, quick: bool) -> Size:
-    """What is measured: 64Mi elements, 16384 rows of 4096; a quarter with --quick, and few on the simulated device."""
+    """Sizes that are measured: 64Mi elements, 16384 rows of 4096; a quarter with --quick, few when simulated."""
     if backend == "sim":
         return Size(COUNT_SIM, ITEMSIZE[dtype], COLUMNS_SIM)
     return Size(COUNT_QUICK if quick else COUNT, ITEMSIZE[dtype], COLUMNS)

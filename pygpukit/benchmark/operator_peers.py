@@ -40,7 +40,7 @@ def peer_times(library: str, quick: bool) -> Iterator[tuple[str, float | str]]:
 
 
 def process_times(module: str, *arguments: object, timeout_s: float = TIMEOUT_S) -> Iterator[tuple[str, Any]]:
-    """What a module prints as JSON in a process of its own, or ("all rows", why it printed nothing)."""
+    """The JSON that a module prints in a process of its own, or ("all rows", why it printed nothing)."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
@@ -163,25 +163,25 @@ PEERS: dict[str, type[Torch] | type[Cupy]] = {"torch": Torch, "cupy": Cupy}
 def measure(library: str, count: int) -> dict[str, float | str]:
     """Every case that the library has a function for."""
     peer = PEERS[library]()
-    found: dict[str, float | str] = {}
+    times: dict[str, float | str] = {}
     for dtype in DTYPES:
         titles = {f"{case.name} {dtype}": expression for case in CASES if (expression := getattr(case, library))}
         try:
             names = peer.names(dtype, count)
         except Exception as error:
-            found.update(dict.fromkeys(titles, reason(error)))
+            times.update(dict.fromkeys(titles, reason(error)))
             continue
         for title, expression in titles.items():
             try:
-                found[title] = device_us(peer, function(expression, names))
+                times[title] = device_us(peer, function(expression, names))
             except Exception as error:  # a function that this version lacks for the type
-                found[title] = reason(error)
+                times[title] = reason(error)
         names.clear()
     small = peer.small()
     for name, _, *theirs in CALLS:
         call = function(dict(zip(PEERS, theirs, strict=True))[library], small)
-        found[name] = call_us(peer, call)
-    return found
+        times[name] = call_us(peer, call)
+    return times
 
 
 def reason(error: Exception) -> str:

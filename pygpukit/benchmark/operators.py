@@ -49,7 +49,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
 
 def arrays(dtype: str, s: Size) -> dict[str, Any]:
-    """What the expressions of the cases see: fresh random data, the same on every run."""
+    """The arrays that the expressions of the cases see: fresh random data, the same on every run."""
     import numpy as np
 
     import pygpukit as gp
@@ -104,7 +104,7 @@ def device_us(call: Callable[[], object], quick: bool) -> list[float]:
     from .._core import native
     from ..profiling import timing
 
-    found = timing.sample(
+    samples = timing.sample(
         call,
         native.current_stream(),
         flush_l2=True,
@@ -112,7 +112,7 @@ def device_us(call: Callable[[], object], quick: bool) -> list[float]:
         max_samples=timing.MIN_SAMPLES if quick else SAMPLES,
         budget_ms=BUDGET_MS,
     )
-    return list(found.us)
+    return list(samples.us)
 
 
 class Ruler:

@@ -41,12 +41,12 @@ def convolution(time: Timer, measured: Sequence[Case], count: int) -> dict[str, 
     from ..core.dtypes import bfloat16, float32
     from ..ops import plans
     from ..ops.nn.conv import gathered, tiles
-    from .conv import convolution as made
+    from .conv import convolution as convolution_of
 
-    found: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     for kind, dtype in (("bfloat16", bfloat16), ("tf32", float32)):
-        calls = [(case, made(case, kind, "last")[0]) for case in measured]
-        part = found[tiles.KINDS[dtype]] = []
+        calls = [(case, convolution_of(case, kind, "last")[0]) for case in measured]
+        part = chosen[tiles.KINDS[dtype]] = []
         for one in tiles.ALL[dtype]:
             rows, times = [], []
             with plans.using({tiles.FAMILY: {tiles.KINDS[dtype]: [asdict(one)], gathered.KINDS[dtype]: []}}):
@@ -56,14 +56,14 @@ def convolution(time: Timer, measured: Sequence[Case], count: int) -> dict[str, 
             fixed, wave, step = fitted(rows, times)
             part.append(asdict(replace(one, fixed_us=fixed, wave_us=wave, step_us=step)))
         kind = gathered.KINDS[dtype]
-        found[kind] = []
+        chosen[kind] = []
         plain = [(_places(case), call) for case, call in calls if not case.transposed]
         for block in gathered.RULE[dtype]:
             passed = [block.work(*places, dtype.itemsize, count) for places, _ in plain]
             with plans.using({tiles.FAMILY: {kind: [asdict(block)]}}):
                 step, turn, wave, fixed = fitted(passed, [time(call) for _, call in plain])
-            found[kind].append(asdict(replace(block, step_us=step, turn_us=turn, wave_us=wave, fixed_us=fixed)))
-    return found
+            chosen[kind].append(asdict(replace(block, step_us=step, turn_us=turn, wave_us=wave, fixed_us=fixed)))
+    return chosen
 
 
 def _places(case: Case) -> tuple[int, tuple[int, ...]]:
@@ -91,11 +91,11 @@ def attention(
     from ..ops import plans
     from ..ops.nn.attention import tiles
 
-    found: dict[str, Any] = {"tiles": {}}
+    chosen: dict[str, Any] = {"tiles": {}}
     for width, every in tiles.TILES.items():
         if len(every) == 1:
             continue
-        listed = found["tiles"][str(width)] = []
+        listed = chosen["tiles"][str(width)] = []
         calls = [_prompt(heads, n, width, causal) for heads, n, causal in prompts]
         for one in every:
             rows, times = [], []
@@ -107,8 +107,8 @@ def attention(
             fixed, block, step = fitted(rows, times)
             listed.append(asdict(replace(one, fixed_us=fixed, block_us=block, step_us=step)))
     ordered = [_prompt(heads, n, ORDERED_DIM, True) for heads, n in orders]
-    found["together_mib"] = _best(time, ordered, "together_mib", (tiles.together_mib(), 0, 8, 32))
-    return found
+    chosen["together_mib"] = _best(time, ordered, "together_mib", (tiles.together_mib(), 0, 8, 32))
+    return chosen
 
 
 def _prompt(heads: int, positions: int, dim: int, causal: bool) -> Callable[[], object]:
@@ -177,18 +177,18 @@ def measured(families: Sequence[str], short: bool) -> dict[str, Any]:
 
     info = native.device_info(native.current_device())
     count = int(info["multiprocessor_count"])
-    found: dict[str, Any] = {"device": device(), "multiprocessors": count}
-    found["pygpukit"] = str(environment()["pygpukit"])
+    tables: dict[str, Any] = {"device": device(), "multiprocessors": count}
+    tables["pygpukit"] = str(environment()["pygpukit"])
 
     def time(call: Callable[[], object]) -> float:
         return median(device_us(call, short))
 
     if "convolution" in families:
         by_name = {case.name: case for case in cases("full")}
-        found["convolution"] = convolution(time, [by_name[name] for name in CONVOLUTIONS[:: 2 if short else 1]], count)
+        tables["convolution"] = convolution(time, [by_name[name] for name in CONVOLUTIONS[:: 2 if short else 1]], count)
     if "attention" in families:
-        found["attention"] = attention(time, PROMPTS, ORDERS, count)
-    return found
+        tables["attention"] = attention(time, PROMPTS, ORDERS, count)
+    return tables
 
 
 def device() -> str:
@@ -233,8 +233,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             kept = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             p.error(f"{path} is no table of plans ({error}): remove it")
-    found = kept | measured(args.family or FAMILIES, args.short)
-    path.write_text(text(found), encoding="utf-8")
+    merged = kept | measured(args.family or FAMILIES, args.short)
+    path.write_text(text(merged), encoding="utf-8")
     print(path)
     return 0
 

@@ -94,8 +94,8 @@ class Products(Benchmark):
         lines = done.stdout.strip().splitlines()
         if done.returncode != 0 or not lines:
             return (done.stderr.strip().splitlines() or ["no message"])[-1][-200:]
-        found: dict[str, float] = json.loads(lines[-1])
-        return found
+        times: dict[str, float] = json.loads(lines[-1])
+        return times
 
 
 def cold_us(call: Callable[[], Any], warmup: int, iterations: int) -> list[float]:
@@ -106,8 +106,8 @@ def cold_us(call: Callable[[], Any], warmup: int, iterations: int) -> list[float
     for _ in range(warmup):
         call()
     stream = native.current_stream()
-    found = timing.sample(call, stream, flush_l2=True, warmup_ms=1.0, max_samples=iterations, budget_ms=BUDGET_MS)
-    return list(found.us)
+    samples = timing.sample(call, stream, flush_l2=True, warmup_ms=1.0, max_samples=iterations, budget_ms=BUDGET_MS)
+    return list(samples.us)
 
 
 def shape_of(kind: str, size: int) -> tuple[int, int, int]:
@@ -116,12 +116,12 @@ def shape_of(kind: str, size: int) -> tuple[int, int, int]:
 
 
 def row_name(kind: str, dtype: str, size: int) -> str:
-    """What a product is called."""
+    """The name of a product."""
     return f"{kind} {dtype} {size}"
 
 
 def work(kind: str, dtype: str, shape: tuple[int, int, int]) -> tuple[float, str]:
-    """What one microsecond's product would be a rate of, and the rate's unit."""
+    """The work that one microsecond's product would be a rate of, and the rate's unit."""
     m, n, k = shape
     if kind == "gemv":
         item = {"int8": 1, "float64": 8, "float32": 4, "tf32": 4}.get(dtype, 2)
@@ -130,7 +130,7 @@ def work(kind: str, dtype: str, shape: tuple[int, int, int]) -> tuple[float, str
 
 
 def product(kind: str, dtype: str, shape: tuple[int, int, int]) -> tuple[Callable[[], Any], str, float]:
-    """What computes a product of fresh operands, its backend, and its largest error over the largest result."""
+    """The function that computes a product of fresh operands, its backend, and its largest relative error."""
     import numpy as np
 
     import pygpukit as gp
@@ -161,7 +161,7 @@ def _torch_us(warmup: int, iterations: int, asked: list[tuple[str, str, int]]) -
     from .matmul import _torch_product
 
     library = operator_peers.Torch()
-    found = {}
+    times = {}
     for kind, dtype, size in asked:
         library.library.backends.cuda.matmul.allow_tf32 = False
         call = _torch_product(dtype, f"1 {1 if kind == 'gemv' else size} {size} {size} t")
@@ -169,8 +169,8 @@ def _torch_us(warmup: int, iterations: int, asked: list[tuple[str, str, int]]) -
             continue
         for cache in CACHES:
             us = operator_peers.device_us(library, call, warmup, iterations, cold=cache == "cold")
-            found[f"{row_name(kind, dtype, size)} {cache}"] = us
-    return found
+            times[f"{row_name(kind, dtype, size)} {cache}"] = us
+    return times
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class BenchmarkResult:
 
     @property
     def key(self) -> str:
-        """What makes two rows of two reports the same measurement."""
+        """The key that two rows of two reports share where they are the same measurement."""
         params = ",".join(f"{k}={self.params[k]}" for k in sorted(self.params))
         return (
             f"{self.category}/{self.name}" + (f"[{params}]" if params else "") + (f" {self.peer}" if self.peer else "")
