@@ -25,7 +25,7 @@ class CudaGraph:
         self._last = self._stream  # where it ran last
 
     def begin_capture(self) -> None:
-        """What is queued from here on is kept instead of run. Raises GPUError while it captures, and when it has work:
+        """Keep what is queued from here on instead of running it. Raises GPUError while it captures, and with work:
         reset() lets go of it."""
         if self._capture is not None or self._graph is not None:
             state = "is capturing" if self._capture is not None else "has captured work"
@@ -70,7 +70,7 @@ class CudaGraph:
 
     @property
     def num_nodes(self) -> int:
-        """How many launches it has; 0 without work."""
+        """The number of its launches; 0 without work."""
         return 0 if self._graph is None else self._graph.launches
 
     def get_stream_handle(self) -> int:

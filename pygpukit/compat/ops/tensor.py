@@ -59,8 +59,8 @@ def reshape_copy(
     """A copy in another shape: new_shape, or out's, which then is written and None returned. Raises ShapeError."""
     if new_shape is None and out is None:
         raise ShapeError("reshape_copy: give new_shape or out")
-    wanted = tuple(new_shape) if new_shape is not None else check_array(out, "reshape_copy: out").shape
-    return _delivered(shape.reshape(input, wanted), out, "reshape_copy")
+    target = tuple(new_shape) if new_shape is not None else check_array(out, "reshape_copy: out").shape
+    return _delivered(shape.reshape(input, target), out, "reshape_copy")
 
 
 def cast_f32_to_bf16(src: GPUArray) -> GPUArray:

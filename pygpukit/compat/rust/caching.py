@@ -32,15 +32,15 @@ class CacheConfig:
     ttl_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        parse_uint64(self.max_entries, "max_entries", least=1)
-        parse_uint64(self.max_ptx_size, "max_ptx_size", least=1)
+        parse_uint64(self.max_entries, "max_entries", minimum=1)
+        parse_uint64(self.max_ptx_size, "max_ptx_size", minimum=1)
         parse_flag(self.enable_eviction, "enable_eviction")
         parse_ttl(self.ttl_seconds)
 
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What PTX is made for and with; flag(), define() and include() give changed copies. Raises InvalidSpecError."""
+    """Options that PTX is made with; flag(), define() and include() give changed copies. Raises InvalidSpecError."""
 
     compute_capability: str = "sm_75"
     flags: list[str] = field(default_factory=list)
@@ -105,11 +105,11 @@ class CacheStats:
 
 @dataclass
 class _Record:
-    """What an entry has beside its PTX, which the core holds. found_by: the key of its name and options."""
+    """Fields of an entry beside its PTX, which the core holds. key_of_name: the key of its name and options."""
 
     key: int
     name: str
-    found_by: int
+    key_of_name: int
     bytes: int
     created_at: float
     last_access: float
@@ -148,9 +148,9 @@ class KernelCache:
 
     def get_by_name(self, name: str, options: CompileOptions) -> CachedKernel | None:
         """Of those with the name and the options the one inserted last, whatever its source."""
-        wanted = hash_parts(units.parse_text(name, "name"), *_parts(options))
+        key = hash_parts(units.parse_text(name, "name"), *_parts(options))
         with self._lock:
-            places = (place for place in reversed(self._records) if self._records[place].found_by == wanted)
+            places = (place for place in reversed(self._records) if self._records[place].key_of_name == key)
             return self._get(next(places, None))
 
     def insert(self, source: str, name: str, ptx: str, options: CompileOptions) -> int:
@@ -177,7 +177,7 @@ class KernelCache:
         They are for the caller alone, who unloads the module, too: here nothing is done with them, and they go with
         the entry, also when that is evicted or replaced. Raises InvalidSpecError naming the field.
         """
-        handles = parse_uint64(module, "module", least=1), parse_uint64(function, "function", least=1)
+        handles = parse_uint64(module, "module", minimum=1), parse_uint64(function, "function", minimum=1)
         with self._lock:
             record = self._live(core_key(key))
             if record is not None:
@@ -194,7 +194,7 @@ class KernelCache:
             return kernel
 
     def contains(self, key: SupportsIndex) -> bool:
-        """Whether get() would find it. It counts as no use."""
+        """True where get() would find it. It counts as no use."""
         with self._lock:
             record = self._records.get(core_key(key))
             return record is not None and not expired(record.created_at, self._config.ttl_seconds)
@@ -205,7 +205,7 @@ class KernelCache:
             return list(dict.fromkeys(record.name for record in self._records.values()))
 
     def clear_expired(self) -> int:
-        """How many were removed."""
+        """Remove what has expired; return how many were removed."""
         with self._lock:
             return self._clear_expired()
 
@@ -245,11 +245,11 @@ class KernelCache:
         return self._kernel(place, record)
 
     def _kernel(self, place: bytes, record: _Record) -> CachedKernel:
-        found = self._entries.get(place)
-        assert found is not None  # _evict() keeps the records in step
+        entry = self._entries.get(place)
+        assert entry is not None  # _evict() keeps the records in step
         module, function = record.handles or (None, None)
         times = (record.created_at, record.last_access, record.access_count)
-        return CachedKernel(record.key, record.name, decode(found[0]), module, function, *times)
+        return CachedKernel(record.key, record.name, decode(entry[0]), module, function, *times)
 
     def _live(self, place: bytes) -> _Record | None:
         record = self._records.get(place)
@@ -270,15 +270,15 @@ class KernelCache:
         return self._expiries - before
 
     def _require_room(self, place: bytes, record: _Record) -> None:
-        most = self._config.max_ptx_size
+        room = self._config.max_ptx_size
         beside = [] if self._config.enable_eviction else [r for p, r in self._records.items() if p != place]
         used = sum(other.bytes for other in beside)
-        if record.bytes + used > most:
-            text = f"{record.bytes} bytes of PTX of {record.name!r} do not fit: {used} of max_ptx_size={most} are taken"
-            raise OutOfMemoryError(text, record.bytes, most, most - used)
+        if record.bytes + used > room:
+            text = f"{record.bytes} bytes of PTX of {record.name!r} do not fit: {used} of max_ptx_size={room} are taken"
+            raise OutOfMemoryError(text, record.bytes, room, room - used)
         if len(beside) == self._config.max_entries:
             text = f"{record.name!r} does not fit: max_entries={len(beside)} are taken and enable_eviction is off"
-            raise OutOfMemoryError(text, record.bytes, most, most - used)
+            raise OutOfMemoryError(text, record.bytes, room, room - used)
 
     def _evict(self) -> None:
         """For the bytes the core has made room already; its keys are in order of use."""

@@ -30,13 +30,13 @@ class KernelState(str, Enum):
     Cancelled = "Cancelled"
 
     def is_terminal(self) -> bool:
-        """Whether it never changes any more."""
+        """True where it never changes any more."""
         return self not in (KernelState.Queued, KernelState.Launched)
 
 
 @dataclass
 class LaunchConfig:
-    """How to launch. stream_id: a number of the caller's choice; each is a stream of its own of the dispatcher."""
+    """Configuration of a launch. stream_id: a number of the caller's choice; each is a stream of its own of the"""
 
     grid: tuple[int, int, int] = (1, 1, 1)
     block: tuple[int, int, int] = (256, 1, 1)

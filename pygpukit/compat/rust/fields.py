@@ -10,14 +10,14 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import units
 
 
-def parse_uint64(value: SupportsIndex, field: str, least: int = 0) -> int:
+def parse_uint64(value: SupportsIndex, field: str, minimum: int = 0) -> int:
     """A whole number that fits in 64 bits. Raises InvalidSpecError."""
     try:
         number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = -1
-    if not least <= number < 1 << 64:
-        raise InvalidSpecError(f"{field}={value!r}; give a whole number, {least} or more and below 2**64", field)
+    if not minimum <= number < 1 << 64:
+        raise InvalidSpecError(f"{field}={value!r}; give a whole number, {minimum} or more and below 2**64", field)
     return number
 
 

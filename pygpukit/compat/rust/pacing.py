@@ -27,7 +27,7 @@ _RING_RECORDS = 65536
 
 @dataclass(frozen=True)
 class PacingConfig:
-    """What an engine may promise. Raises InvalidSpecError naming the field.
+    """The promises that an engine may give. Raises InvalidSpecError naming the field.
 
     total_bandwidth: of the device's time, above 0, at most 1. window_ms: launches_in_window counts over it, and shares
     are judged over the one of 10, 100 and 1000 ms, which the gate measures, that is nearest. min_interval_ms: the least
@@ -50,7 +50,7 @@ class PacingConfig:
 
 @dataclass(frozen=True)
 class PacingDecision:
-    """What the gate would do with a launch now. decision_type: "Launch", "Wait" or "Throttle"."""
+    """The gate's decision on a launch now. decision_type: "Launch", "Wait" or "Throttle"."""
 
     decision_type: str
     pause_ms: float = 0.0
@@ -96,7 +96,7 @@ class PacingStats:
 @dataclass
 class _Stream:
     context: ExecutionContext
-    made: bool  # by the engine, for a plain stream
+    by_engine: bool  # by the engine, for a plain stream
     share_ppm: int
     before: tuple[int, int]
 
@@ -106,7 +106,7 @@ class _Stream:
         return launches - self.before[0], paced - self.before[1]
 
     def let_go(self) -> None:
-        if not self.made:
+        if not self.by_engine:
             if self.context.stats is not None:
                 self.context.resize(share=0)
             return
@@ -164,7 +164,7 @@ class KernelPacingEngine:
             self._drop(stream_id)
 
     def should_launch(self, stream_id: int) -> PacingDecision:
-        """What the gate would do with a launch now: see PacingDecision. Raises as release_stream()."""
+        """The gate's decision on a launch now: see PacingDecision. Raises as release_stream()."""
         with self._lock:
             stream = self._named(stream_id)
         number = stream.context.core.number

@@ -34,7 +34,7 @@ _UNBOUNDED = 1 << 62
 
 @dataclass(frozen=True)
 class ArchFingerprint:
-    """What PTX was made for. Sizes in bytes. Raises InvalidSpecError naming the field."""
+    """The architecture that PTX was made for. Sizes in bytes. Raises InvalidSpecError naming the field."""
 
     sm_version: int
     global_memory: int
@@ -52,7 +52,7 @@ class ArchFingerprint:
         return hash_parts("arch", *astuple(self))
 
     def is_compatible(self, other: ArchFingerprint) -> bool:
-        """Whether what was made for the other can be used here: the same architecture, and a driver that is no older,
+        """True if what was made for the other can be used here: the same architecture, and a driver that is no older,
         because a driver takes no PTX that is newer than itself."""
         return self.sm_version == other.sm_version and self.driver_version >= other.driver_version
 
@@ -75,8 +75,8 @@ class PersistentCacheConfig:
     ) -> None:
         folder = cache_directory() if cache_dir is None else Path(units.parse_text(cache_dir, "cache_dir")).expanduser()
         self.cache_dir = str(folder)
-        self.max_size = parse_uint64(max_size, "max_size", least=1)
-        self.max_entries = parse_uint64(max_entries, "max_entries", least=1)
+        self.max_size = parse_uint64(max_size, "max_size", minimum=1)
+        self.max_entries = parse_uint64(max_entries, "max_entries", minimum=1)
         self.auto_cleanup = parse_flag(auto_cleanup, "auto_cleanup")
         self.ttl_seconds = parse_ttl(ttl_seconds)
 
@@ -145,7 +145,7 @@ class _Stored:
 
 @dataclass
 class _Use:
-    """What is known of an entry without reading it."""
+    """The use of an entry that is known without reading it."""
 
     bytes: int
     created_at: float
@@ -236,7 +236,7 @@ class PersistentCache:
         return key
 
     def remove(self, key: SupportsIndex) -> bool:
-        """Whether there was one."""
+        """Remove an entry; True if there was one."""
         place = core_key(key)
         with self._lock:
             self._uses.pop(place, None)
@@ -265,7 +265,7 @@ class PersistentCache:
             return self._evictions - before
 
     def contains(self, key: SupportsIndex) -> bool:
-        """Whether get() would find it. It counts as no use."""
+        """True where get() would find it. It counts as no use."""
         with self._lock:
             return self._usable(core_key(key)) is not None
 
@@ -312,8 +312,8 @@ class PersistentCache:
             self._read(place)
 
     def _read(self, place: bytes) -> _Stored | None:
-        found = self._entries().get(place)
-        stored = None if found is None else _Stored.read(found[0])
+        entry = self._entries().get(place)
+        stored = None if entry is None else _Stored.read(entry[0])
         if stored is None:
             self._uses.pop(place, None)
             return None
@@ -336,7 +336,7 @@ class PersistentCache:
         self._evictions += self._entries().remove(place)
 
     def _save(self, place: bytes, stored: _Stored) -> bool:
-        """Whether it can be read again: put() does not tell."""
+        """Save the entry; True if it can be read again: put() does not tell."""
         self._entries().put(place, stored.write())
         self._uses.pop(place, None)
         kept = self._read(place)

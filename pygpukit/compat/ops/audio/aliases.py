@@ -119,8 +119,8 @@ def detect_pitch_yin(
     trough is below threshold. Waits for the device. Errors as yin(), whose frame is the signal."""
     _renamed("detect_pitch_yin", "yin")
     audio = finite(audio, "detect_pitch_yin")
-    found = voiced(audio, sample_rate, audio.shape[-1], 1, f_min, f_max, threshold)
-    return float(found.reshape(-1)[0].item())
+    result = voiced(audio, sample_rate, audio.shape[-1], 1, f_min, f_max, threshold)
+    return float(result.reshape(-1)[0].item())
 
 
 def detect_pitch_yin_frames(

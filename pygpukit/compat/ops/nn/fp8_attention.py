@@ -21,7 +21,7 @@ def get_sm_version() -> int:
 
 
 def fa3_fp8_available() -> bool:
-    """Whether sdpa_causal_fp8() runs here: it does on no device yet."""
+    """True where sdpa_causal_fp8() runs here: it does on no device yet."""
     return False
 
 
