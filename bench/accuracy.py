@@ -33,8 +33,8 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
         return array.view(dtype) if array.dtype != dtype else array
 
     long = LONG_SIM if native.backend_name() == "sim" else LONG
-    found = _errors("gp", {"gp": gp}, upload, lambda result: result.astype("float64").to_numpy(), long)
-    for name, value in found.items():
+    errors = _errors("gp", {"gp": gp}, upload, lambda result: result.astype("float64").to_numpy(), long)
+    for name, value in errors.items():
         if isinstance(value, str):
             yield Unavailable(f"{CATEGORY}/{name}", value)
         else:
@@ -75,7 +75,7 @@ def _errors(
     long: int,
 ) -> dict[str, float | str]:
     """The error of every case that the library has a function for, or why there is none."""
-    found: dict[str, float | str] = {}
+    errors: dict[str, float | str] = {}
     for dtype in DTYPES:
         inputs = hosts(dtype, long)
         device = {name: upload(stored, dtype) for name, (stored, _) in inputs.items()}
@@ -85,10 +85,10 @@ def _errors(
                 title = f"{case.name} {dtype}"
                 try:
                     result = function(expression, {**names, **device})()
-                    found[title] = error(download(result), function(case.reference, exact)())
+                    errors[title] = error(download(result), function(case.reference, exact)())
                 except Exception as problem:  # it must not cost the others' figures; the report has the reason
-                    found[title] = f"{expression}: {type(problem).__name__}: {problem}"[:200]
-    return found
+                    errors[title] = f"{expression}: {type(problem).__name__}: {problem}"[:200]
+    return errors
 
 
 def torch_errors() -> dict[str, float | str]:

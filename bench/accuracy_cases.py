@@ -1,4 +1,4 @@
-"""What suite `accuracy` computes: each operation as an expression for this package, PyTorch and NumPy in float64.
+"""Cases of suite `accuracy`: each operation as an expression for this package, PyTorch and NumPy in float64.
 
 The expressions see `x`, `y`: normal numbers; `p`: positive ones; `u`: from -1 to 1; `s`: small ones around 0; `m`: a
 matrix of COLUMNS columns, whose rows are normal numbers around a mean of their own; `w`, `b`: a vector for each row;
@@ -87,7 +87,7 @@ def hosts(dtype: str, long: int) -> dict[str, tuple[np.ndarray[Any, Any], np.nda
 
     rng = np.random.default_rng(6)
     matrix = rng.standard_normal((COUNT // COLUMNS, COLUMNS)) + rng.uniform(-8, 8, (COUNT // COLUMNS, 1))
-    wanted = {
+    hosts_of_case = {
         "x": np.clip(rng.standard_normal(COUNT) * 3, -8, 8),  # float16 holds exp(8)
         "y": np.clip(rng.standard_normal(COUNT), -2, 2),
         "p": rng.exponential(1.0, COUNT) + 0.01,
@@ -98,7 +98,7 @@ def hosts(dtype: str, long: int) -> dict[str, tuple[np.ndarray[Any, Any], np.nda
         "b": rng.standard_normal(COLUMNS),
         "long": rng.uniform(0.0, 1.0 / 256, long),
     }
-    return {name: _rounded(values, dtype) for name, values in wanted.items()}
+    return {name: _rounded(values, dtype) for name, values in hosts_of_case.items()}
 
 
 def _rounded(values: np.ndarray[Any, Any], dtype: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -112,7 +112,7 @@ def _rounded(values: np.ndarray[Any, Any], dtype: str) -> tuple[np.ndarray[Any, 
 
 
 def references(values: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
-    """What the reference expressions see, in float64."""
+    """The arrays that the reference expressions see, in float64."""
     import numpy as np
 
     def softmax(m: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -132,12 +132,12 @@ def references(values: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
     return {"np": np, "erf": erf, **{f.__name__: f for f in (softmax, layernorm, rmsnorm, gelu_tanh)}, **values}
 
 
-def error(found: np.ndarray[Any, Any], reference: Any) -> float:
+def error(result: np.ndarray[Any, Any], reference: Any) -> float:
     """The distance to the reference over the reference's length; infinite where the finite became NaN or infinite."""
     import numpy as np
 
     expected = np.asarray(reference, np.float64)
-    if found.shape != expected.shape:
-        raise ValueError(f"the result has shape {found.shape}, the reference {expected.shape}")
-    distance = float(np.linalg.norm((found - expected).ravel()) / np.linalg.norm(expected.ravel()))
+    if result.shape != expected.shape:
+        raise ValueError(f"the result has shape {result.shape}, the reference {expected.shape}")
+    distance = float(np.linalg.norm((result - expected).ravel()) / np.linalg.norm(expected.ravel()))
     return distance if math.isfinite(distance) else math.inf

@@ -55,10 +55,10 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     first, later, cards = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         for repeat in range(1 if quick else 5):
-            found = interpreter_json(SCRIPT, folder, "3", str(1 + 10 * repeat))
-            first.append(found["first"])
-            later += found["later"]
-            cards += found["cards"]
+            times = interpreter_json(SCRIPT, folder, "3", str(1 + 10 * repeat))
+            first.append(times["first"])
+            later += times["later"]
+            cards += times["cards"]
     yield from_samples(FIRST_ROW, CATEGORY, first, "ms")
     yield from_samples(LATER_ROW, CATEGORY, later, "ms")
     yield from_samples(CARD_ROW, CATEGORY, cards, "ms")

@@ -53,7 +53,7 @@ def _nothing() -> None:
 
 
 class Planned(Exception):
-    """What every tenth task raises."""
+    """The error that every tenth task raises."""
 
 
 class Probe:
@@ -93,7 +93,7 @@ class Stay:
 
 @dataclass
 class Course:
-    """What became of the tenants of one run. Times in microseconds, by wait; samples of what grows, by column."""
+    """The course of one run's tenants. Times in microseconds, by wait; samples of what grows, by column."""
 
     joined: int = 0
     wrong: int = 0
@@ -206,10 +206,10 @@ class Season:
         wait("joining to done", stay.due_ns, record.finished_ns)
 
     def _read_events(self) -> None:
-        found = self._scheduler.events(self._since)
-        self._since = found.next_sequence
-        self.course.events_lost += found.lost
-        for event in found.events:
+        events = self._scheduler.events(self._since)
+        self._since = events.next_sequence
+        self.course.events_lost += events.lost
+        for event in events.events:
             if event.target == "Admitted":
                 self._admitted[event.number] = event.t_ns
             elif event.target in TERMINAL:
@@ -221,7 +221,7 @@ class Season:
 
 
 def ledger(scheduler: Scheduler) -> int:
-    """What a scheduler still counts: bytes and shares reserved, unfinished tasks, partitions. 0 when all have left."""
+    """The counts that a scheduler still has: bytes and shares reserved, unfinished tasks, partitions. 0 if all left."""
     stats: dict[str, Any] = scheduler.global_stats()
     counted = ("reserved_memory", "reserved_share_ppm", "queued", "admitted", "running", "suspended")
     return sum(stats[key] for key in counted) + len(scheduler.partitions.partition_ids())

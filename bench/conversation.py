@@ -57,7 +57,7 @@ def rows(rounds: int) -> Iterator[BenchmarkResult | Unavailable]:
 
 
 def _missing() -> str:
-    """What a conversation lacks here, "" for nothing."""
+    """The packages that a conversation lacks here, "" for none."""
     from pygpukit.models import catalogue, fetch
 
     absent = [name for name in MODELS if not fetch.present(catalogue.ENTRIES[name])]

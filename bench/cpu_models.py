@@ -48,26 +48,26 @@ def _measured(who: tuple[str, ...], rounds: int) -> Iterator[BenchmarkResult | U
         else:
             file = str(fetch.models_directory() / entry.name / entry.opens)
             try:
-                found = [{one: _run(one, file) for one in who} for _ in range(rounds)]
+                runs = [{one: _run(one, file) for one in who} for _ in range(rounds)]
             except RuntimeError as error:
                 yield Unavailable(f"{CATEGORY}/{name} {who[-1]}", str(error))
                 continue
-            yield from _rows_of(name, who, found)
+            yield from _rows_of(name, who, runs)
 
 
 def _rows_of(
-    name: str, who: tuple[str, ...], found: list[dict[str, dict[str, float]]]
+    name: str, who: tuple[str, ...], runs: list[dict[str, dict[str, float]]]
 ) -> Iterator[BenchmarkResult | Unavailable]:
     for kind, what in KINDS.items():
-        samples = {one: [each[one][kind] for each in found] for one in who}
+        samples = {one: [each[one][kind] for each in runs] for one in who}
         peer = who[-1] if len(who) > 1 else None
         yield BenchmarkResult(
             f"{name}: {what}",
             CATEGORY,
-            {"prompt": int(found[0]["ours"]["prompt_tokens"]), "tokens": TOKENS},
+            {"prompt": int(runs[0]["ours"]["prompt_tokens"]), "tokens": TOKENS},
             value=max(samples["ours"]),
             samples=samples["ours"],
-            iterations=len(found),
+            iterations=len(runs),
             unit="tokens/s",
             better="higher",
             peer=peer,

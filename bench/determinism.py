@@ -72,7 +72,7 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
         return
     if trial.without_graph:
         yield Unavailable(f"{CATEGORY}/as a graph", trial.without_graph)
-    most = 0
+    max_distinct = 0
     for dtype in ("float32", "bfloat16"):
         names = _inputs(dtype, SHAPE_SIM if on_sim else SHAPE)
         for name, expression in OPERATIONS.items():
@@ -82,12 +82,14 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
             except Exception as error:  # it must not cost the others' results; the report has the reason
                 yield Unavailable(f"{CATEGORY}/{title}", f"{expression}: {type(error).__name__}: {error}"[:300])
                 continue
-            most = max(most, distinct)
+            max_distinct = max(max_distinct, distinct)
             yield BenchmarkResult(
                 title, CATEGORY, value=distinct, unit="count", iterations=trial.total, correct=distinct == 1
             )
-    if most:
-        yield BenchmarkResult(WORST_ROW, CATEGORY, value=most, unit="count", iterations=trial.total, correct=most == 1)
+    if max_distinct:
+        yield BenchmarkResult(
+            WORST_ROW, CATEGORY, value=max_distinct, unit="count", iterations=trial.total, correct=max_distinct == 1
+        )
 
 
 def _inputs(dtype: str, shape: tuple[int, int]) -> dict[str, Any]:
@@ -125,7 +127,7 @@ class _Trial:
         self.total = runs * len(self._situations)
 
     def distinct(self, call: Callable[[], Any]) -> int:
-        """How many different results call() had."""
+        """The number of different results that call() had."""
         import pygpukit as gp
 
         sums = gp.zeros(self.total, "uint64")

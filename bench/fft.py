@@ -29,22 +29,22 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     from pygpukit.core.backend import ensure
 
     ensure()
-    most = 1 << 20 if native.backend_name() == "sim" else 1 << 23 if quick else 1 << 26
+    max_points = 1 << 20 if native.backend_name() == "sim" else 1 << 23 if quick else 1 << 26
     random = gp.random.Generator(0)
-    reals = random.standard_normal(most)
-    values = reals + 1j * random.standard_normal(most)
+    reals = random.standard_normal(max_points)
+    values = reals + 1j * random.standard_normal(max_points)
     for name, n in CASES:
-        points = transforms(n, most) * n
+        points = transforms(n, max_points) * n
         x = (reals if name == "rfft" else values)[:points].reshape(points // n, n)
         call = partial(getattr(gp.fft, name), x)
         exact = getattr(np.fft, name)(x[:_LOOKED_AT].to_numpy().astype(np.float64 if name == "rfft" else np.complex128))
-        found = call()[:_LOOKED_AT].to_numpy()
+        head = call()[:_LOOKED_AT].to_numpy()
         times = device_us(call, quick)
         moved = points * BYTES[name]
         row = from_samples(f"{name} of {n}", CATEGORY, [moved / t * 1e-3 for t in times], "GB/s", better="higher")
         row.params = {"points": points}
         row.bandwidth_gbps, row.median_us = row.value, median(times)
-        row.rel_error = float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+        row.rel_error = float(np.linalg.norm(head - exact) / np.linalg.norm(exact))
         yield row
 
 
@@ -55,9 +55,9 @@ def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRes
         yield Unavailable(f"{CATEGORY}/peers", "the simulated device is no GPU to compare peers on")
         return
     by_name = {row.name: row for row in ours}
-    most = max(row.params["points"] for row in ours)
+    max_points = max(row.params["points"] for row in ours)
     for library in ("cupy", "torch"):
-        for name, us in process_times(f"{__package__}.fft_peers", library, most):
+        for name, us in process_times(f"{__package__}.fft_peers", library, max_points):
             mine = by_name.get(name)
             if isinstance(us, str) or mine is None or mine.value is None or mine.median_us is None:
                 yield Unavailable(f"{CATEGORY}/{name} {library}", str(us))

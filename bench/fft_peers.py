@@ -21,14 +21,14 @@ BYTES = {"fft": 16, "rfft": 8}  # a point
 
 
 def transforms(n: int, points: int) -> int:
-    """How many transforms of n elements have so many points together."""
+    """The number of transforms of n elements that have so many points together."""
     return max(points // n, 1)
 
 
 def measure(library: str, points: int) -> dict[str, float]:
     """Microseconds by row."""
     peer = PEERS[library]()
-    found = {}
+    times = {}
     for name, n in CASES:
         shape = (transforms(n, points), n)
         if isinstance(peer, Torch):
@@ -37,8 +37,8 @@ def measure(library: str, points: int) -> dict[str, float]:
         else:
             x = peer.library.random.standard_normal(shape, dtype="float32")
             x = x if name == "rfft" else x * (1 + 1j)
-        found[f"{name} of {n}"] = device_us(peer, partial(getattr(peer.library.fft, name), x))
-    return found
+        times[f"{name} of {n}"] = device_us(peer, partial(getattr(peer.library.fft, name), x))
+    return times
 
 
 if __name__ == "__main__":

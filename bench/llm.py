@@ -152,7 +152,7 @@ def shapes_of(name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def transformers_rate(name: str) -> dict[str, Any]:
-    """What transformers reaches, eager, with a cache, greedy, in the type that we use."""
+    """The rate that transformers reaches, eager, with a cache, greedy, in the type that we use."""
     import torch
     import transformers
 
@@ -164,13 +164,13 @@ def transformers_rate(name: str) -> dict[str, Any]:
     rates = []
     with torch.no_grad():
         for _ in range(3):
-            given, cache = torch.arange(1, PROMPT + 1, device=device)[None], None
+            prompt, cache = torch.arange(1, PROMPT + 1, device=device)[None], None
             for step in range(TOKENS):
                 if step == 1:
                     started = time.perf_counter()
-                out = model(given, past_key_values=cache, use_cache=True)
-                cache, given = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
-                given.item()
+                out = model(prompt, past_key_values=cache, use_cache=True)
+                cache, prompt = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
+                prompt.item()
             rates.append((TOKENS - 1) / (time.perf_counter() - started))
     return {"rate": median(rates), "version": transformers.__version__}
 

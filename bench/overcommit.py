@@ -30,7 +30,7 @@ TENANTS = 4
 ARRAYS = 8  # of each tenant
 CHURN = 8  # visits from one array made anew to the next
 TICK_S = 0.05
-LEAST_VISITS = 40  # of all tenants: a contest goes on until then
+MIN_VISITS = 40  # of all tenants: a contest goes on until then
 ARRAY_BYTES = {"cuda": 64 * MIB, "sim": 2 * MIB}
 PASSES = {"cuda": 32, "sim": 1}  # kernels of a visit: about a millisecond on either
 MULTIPLIER = 2654435761
@@ -55,7 +55,7 @@ extern "C" __global__ void fill(unsigned *x, unsigned next, unsigned n) {
 
 @dataclass
 class Kernels:
-    """What all tenants launch, and on which grid."""
+    """The kernels that all tenants launch, and on which grid."""
 
     fill: JITKernel
     visit: JITKernel
@@ -107,20 +107,20 @@ class Churner:
             stop.set()
 
     def wrong_bytes(self) -> int:
-        """What the kernels found on the device, and the host finds now."""
+        """The number of wrong bytes that the kernels found on the device, and the host finds now."""
         import numpy as np
 
         pattern = np.arange(self.kernels.words, dtype=np.uint32) * np.uint32(MULTIPLIER)
         assert self.wrong is not None
         with self.context:
-            found = int(self.wrong.to_numpy()[0])
+            count = int(self.wrong.to_numpy()[0])
             for array, seed in zip(self.arrays, self.seeds, strict=True):
                 differs = array.to_numpy()
                 differs ^= pattern
                 differs ^= np.uint32(seed)
                 if differs.any():
-                    found += int(np.count_nonzero(differs.view(np.uint8)))
-        return found
+                    count += int(np.count_nonzero(differs.view(np.uint8)))
+        return count
 
     def _make(self) -> None:
         import pygpukit as gp
@@ -153,9 +153,9 @@ class Churner:
         try:
             gp.empty(self.kernels.words, dtype="uint32")
         except gp.OutOfMemoryError as error:
-            told = (error.tenant, error.requested, error.used, error.limit)
+            refusal = (error.tenant, error.requested, error.used, error.limit)
             expected = (self.context.llm_id, nbytes, stats.used_vram, self.context.max_vram)
-            self.refused_exactly += told == expected
+            self.refused_exactly += refusal == expected
 
 
 def _kernels(backend: str) -> Kernels:
@@ -260,7 +260,7 @@ def _watched(tenants: list[Churner], seconds: float) -> dict[str, list[float]]:
         thread.start()
     try:
         tick()
-        while not stop.is_set() and (time.perf_counter() - start < seconds or columns["visits"][-1] < LEAST_VISITS):
+        while not stop.is_set() and (time.perf_counter() - start < seconds or columns["visits"][-1] < MIN_VISITS):
             time.sleep(TICK_S)
             tick()
     finally:
@@ -291,9 +291,9 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
         yield BenchmarkResult(name, CATEGORY, {"MiB": nbytes // MIB}, value=rate, unit="GB/s", better="higher")
     alone_s = 0.0  # of a visit, in a contest without overcommit
     for overcommit in (1, 2) if quick else (1, 1.5, 2):
-        found = list(contest(kernels, overcommit, 0.5 if quick else 2.5))
-        yield from found
-        figures = {row.name: row.value or 0.0 for row in found}
+        measurements = list(contest(kernels, overcommit, 0.5 if quick else 2.5))
+        yield from measurements
+        figures = {row.name: row.value or 0.0 for row in measurements}
         if overcommit == 1:
             alone_s = 1 / figures["work"]
             continue

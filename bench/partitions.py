@@ -24,22 +24,22 @@ KERNELS = 20
 
 
 def rounding_rows() -> Iterator[BenchmarkResult]:
-    """What is given for what is asked."""
+    """The reservation that is given for what is asked."""
     from pygpukit.scheduler import Scheduler
 
     scheduler = Scheduler(start=False)
     for share in SHARES:
         scheduler.create_partition("p", bandwidth=share, isolation="sm")
-        given = scheduler.partitions.get("p")
+        partition = scheduler.partitions.get("p")
         scheduler.partitions.delete_partition("p")
-        assert given is not None
+        assert partition is not None
         params = {"asked": f"{share:.3f}"}
-        yield BenchmarkResult("multiprocessors", CATEGORY, params, value=given.sms, unit="SMs")
-        yield BenchmarkResult("given over asked", CATEGORY, params, value=(given.sm_share - share) * 100, unit="pp")
+        yield BenchmarkResult("multiprocessors", CATEGORY, params, value=partition.sms, unit="SMs")
+        yield BenchmarkResult("given over asked", CATEGORY, params, value=(partition.sm_share - share) * 100, unit="pp")
 
 
 def change_rows(quick: bool) -> Iterator[BenchmarkResult]:
-    """How long the calls take, with no task under way."""
+    """The time that the calls take, with no task under way."""
     from pygpukit.scheduler import Scheduler
 
     scheduler = Scheduler(start=False)
@@ -88,13 +88,13 @@ def isolation_rows(count: int) -> Iterator[BenchmarkResult]:
             time.sleep(SETTLE_S)
             task = scheduler.submit(_requests, asking[kind], count, partition="p")
             try:
-                found: list[float] = task.result()
+                times: list[float] = task.result()
             finally:
                 stop.set()
                 if storm is not None:
                     storm.result()
             scheduler.partitions.delete_partition("p")
-        return found
+        return times
 
     for kind in kinds:
         asked(kind, None)

@@ -65,12 +65,12 @@ def measure(count: int) -> None:
     waits: dict[str, Callable[[], AbstractContextManager[Wait]]] = {
         "kernel": long_kernel(), "result": long_task(), "gate": limited_task()
     }  # fmt: skip
-    found: dict[str, list[float]] = {what: [] for what in waits}
+    times: dict[str, list[float]] = {what: [] for what in waits}
     for what, waiting in waits.items():
         for _ in range(count):
             with waiting() as (wait, begun):
-                found[what].append(interrupt_ms(wait, begun))
-    print(json.dumps(found))
+                times[what].append(interrupt_ms(wait, begun))
+    print(json.dumps(times))
 
 
 def interrupt_ms(wait: Callable[[], object], begun: Callable[[], bool]) -> float:

@@ -1,4 +1,4 @@
-"""What a page feels while a cell waits for the device: how soon Ctrl-C ends the cell, how soon an answer comes."""
+"""Promptness of a page while a cell waits for the device: how soon Ctrl-C ends the cell, how soon an answer comes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Kernel:
 
 
 def subshells() -> bool:
-    """Whether kernels here can answer while a cell runs."""
+    """True where kernels here can answer while a cell runs."""
     try:
         import ipykernel
         import jupyter_client.manager  # noqa: F401

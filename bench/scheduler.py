@@ -102,7 +102,7 @@ def _timed(tenant: Tenant, launches: int) -> float:
 
 
 def cost_rows(tenants: list[Tenant], lengths_us: tuple[float, ...], quick: bool) -> Iterator[BenchmarkResult]:
-    """What the gate costs a tenant that has the device to itself, in turn with the same program without it: one that
+    """The cost of the gate to a tenant that has the device to itself, in turn with the same program without it: one
     has a promise, and one that has a limit too, of which every launch is measured. The limit holds nobody back here."""
     from pygpukit._core import native
     from pygpukit.scheduler import Scheduler

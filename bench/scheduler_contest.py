@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from .scheduler_load import MOST_URGENT, Tenant, plain_loop, task_loop
+from .scheduler_load import TOP_PRIORITY, Tenant, plain_loop, task_loop
 
 TICK_S = 0.01
 SETTLE_S = 0.3  # before a contest is measured: costs are learnt
@@ -112,8 +112,8 @@ def contest(tenants: list[Tenant], shares: tuple[float, ...], seconds: float) ->
         ]
 
         def tick() -> Tick:
-            given = scheduler.snapshot()["devices"][0]["tasks"]
-            return Tick(time.perf_counter(), ended(), tuple(given[task.id]["gpu_ns"] * 1e-9 for task in tasks))
+            running = scheduler.snapshot()["devices"][0]["tasks"]
+            return Tick(time.perf_counter(), ended(), tuple(running[task.id]["gpu_ns"] * 1e-9 for task in tasks))
 
         def at_work() -> bool:
             return all(count or task.done() for count, task in zip(ended(), tasks, strict=True))
@@ -147,7 +147,7 @@ def bare(tenants: list[Tenant], priorities: list[int], seconds: float) -> Run:
 def priorities_of(shares: tuple[float, ...]) -> list[int]:
     """Stream priorities in the order of the shares, the largest share the most urgent: all that priorities can tell."""
     ranks = sorted(set(shares))
-    return [max(MOST_URGENT, -ranks.index(share)) for share in shares]
+    return [max(TOP_PRIORITY, -ranks.index(share)) for share in shares]
 
 
 def _run(tenants: list[Tenant]) -> Run:

@@ -23,14 +23,14 @@ from typing import Any
 from pygpukit.benchmark.result import BenchmarkResult, percentile
 
 from .scheduler_contest import SETTLE_S
-from .scheduler_load import MOST_URGENT, Tenant, plain_loop, task_loop
+from .scheduler_load import TOP_PRIORITY, Tenant, plain_loop, task_loop
 
 CATEGORY = "scheduler"
 KERNELS = 10  # of a request
 PAUSE_S = 0.002
 LIMIT_S = 60.0
 BARE_LIMIT_S = 0.8
-BARE = {"plain streams": 0, "priorities only": MOST_URGENT}
+BARE = {"plain streams": 0, "priorities only": TOP_PRIORITY}
 SHARES = (0.9, 0.5)  # of guaranteed tenants: a request and its pause need a third of the device
 OPEN_SHARE = 0.9
 OPEN_LOADS = ("multiply_adds", "storm")

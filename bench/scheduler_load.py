@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-MOST_URGENT = -5  # the driver's levels of stream priority: 0 to this
+TOP_PRIORITY = -5  # the driver's levels of stream priority: 0 to this
 QUEUED_US = 2000.0  # device time that a tenant on a plain stream keeps in flight
 ALONE_US = 20_000.0  # device time of one sample of a tenant alone
 
@@ -34,7 +34,7 @@ extern "C" __global__ void NAME(float *out, int n, size_t ended) {
 
 
 class EndCount:
-    """How many kernels have ended, in device memory that they write: whoever launches them has no hand in it."""
+    """The number of kernels that have ended, in device memory that they write: who launches them has no hand in it."""
 
     def __init__(self) -> None:
         import pygpukit as gp
@@ -44,19 +44,19 @@ class EndCount:
         native.pin(self._count)  # its address is known to kernels only
         native.synchronize()
         self.address = int(self._count.device_ptr)
-        self._stream = native.Stream(MOST_URGENT)
+        self._stream = native.Stream(TOP_PRIORITY)
 
     def read(self) -> int:
         """By a copy on a stream of its own, which waits for no kernel."""
         from pygpukit._core import native
 
-        before, found = native.current_stream(), bytearray(8)
+        before, data = native.current_stream(), bytearray(8)
         native.set_current_stream(self._stream)
         try:
-            native.copy_to_host(found, self._count)
+            native.copy_to_host(data, self._count)
         finally:
             native.set_current_stream(before)
-        return int.from_bytes(found, sys.byteorder)
+        return int.from_bytes(data, sys.byteorder)
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Tenant:
         return max(1, min(128, int(500 / self.kernel_us)))
 
     def alone_us(self) -> float:
-        """What a kernel takes alone, one after the other, at the clocks of this moment."""
+        """The time of a kernel alone, one after the other, at the clocks of this moment."""
         return _each_us(self.launch, max(20, int(ALONE_US / self.kernel_us)))
 
 
@@ -105,17 +105,17 @@ def make_tenant(name: str, length_us: float, waves: int = 1, of_memory: bool = F
     symbol = name.replace(".", "_")
     kernel = gp.jit((TRIAD if of_memory else SOURCE).replace("NAME", symbol), func=symbol)
     bound: Any = kernel[8 * multiprocessors * waves, 256] if on_cuda else kernel[2 * waves, 32]
-    few, many = (1_000, 4_000_000 if on_cuda else 20_000) if of_memory else (100, 100_000 if on_cuda else 2_000)
+    short, many = (1_000, 4_000_000 if on_cuda else 20_000) if of_memory else (100, 100_000 if on_cuda else 2_000)
     out, ends = gp.zeros(3 * 32 * many if of_memory else 1), EndCount()
 
     def kernel_us(amount: int) -> float:
         launches = max(20, int(ALONE_US / length_us))
         return _each_us(lambda count: native.launch_many(bound, (out, amount, ends.address), count), launches)
 
-    kernel_us(few)  # the first launches load the code
-    least = kernel_us(few)
-    each = (kernel_us(many) - least) / (many - few)
-    amount = min(32 * many, max(1, few + int((length_us - least) / each)))
+    kernel_us(short)  # the first launches load the code
+    short_us = kernel_us(short)
+    each = (kernel_us(many) - short_us) / (many - short)
+    amount = min(32 * many, max(1, short + int((length_us - short_us) / each)))
     return Tenant(
         name,
         lambda count: native.launch_many(bound, (out, amount, ends.address), count),

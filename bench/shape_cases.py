@@ -78,9 +78,11 @@ def _same(name: str, call: str, floats: bool = False) -> Operation:
 
 
 def _reduction(name: str, axis: int | None, floats: bool = False, torch: str = "") -> Operation:
-    given = "" if axis is None else f", {axis}"
+    argument = "" if axis is None else f", {axis}"
     title = name if axis is None else f"{name}, axis {axis}"
-    return Operation(title, f"gp.{name}(x{given})", torch or f"torch.{name}(x{given})", f"cp.{name}(x{given})", floats)
+    return Operation(
+        title, f"gp.{name}(x{argument})", torch or f"torch.{name}(x{argument})", f"cp.{name}(x{argument})", floats
+    )
 
 
 OPERATIONS = (

@@ -38,20 +38,20 @@ def peer_times(library: str) -> Iterator[tuple[str, float | str]]:
 
 
 def names_of(peer: Torch | Cupy, layout: Layout, dtype: str) -> dict[str, Any]:
-    """What the expressions see in that library."""
+    """The names that the expressions see in that library."""
     return _torch_names(peer.library, layout, dtype) if isinstance(peer, Torch) else _cupy_names(peer, layout, dtype)
 
 
 def _torch_names(torch: Any, layout: Layout, dtype: str) -> dict[str, Any]:
     torch.manual_seed(4)
 
-    def made() -> Any:
+    def build() -> Any:
         whole = torch.randn(elements(layout), device="cuda")
         whole = (whole * 50 if dtype == "int64" else whole).to(getattr(torch, dtype))
         rows = whole[layout.offset :].view(*layout.shape[:-1], layout.shape[-1] + layout.margin)
         return rows[..., : layout.shape[-1]]
 
-    x, y = made(), made()
+    x, y = build(), build()
     return {
         "torch": torch,
         "F": torch.nn.functional,
@@ -72,7 +72,7 @@ def _cupy_names(peer: Cupy, layout: Layout, dtype: str) -> dict[str, Any]:
         raise TypeError("CuPy has no bfloat16 of its own")
     cp.random.seed(4)
 
-    def made() -> Any:
+    def build() -> Any:
         whole = cp.random.standard_normal(elements(layout), dtype=cp.float32)
         whole = (whole * 50 if dtype == "int64" else whole).astype(dtype)
         rows = whole[layout.offset :].reshape(*layout.shape[:-1], layout.shape[-1] + layout.margin)
@@ -81,8 +81,8 @@ def _cupy_names(peer: Cupy, layout: Layout, dtype: str) -> dict[str, Any]:
     return {
         "cp": cp,
         "special": special,
-        "x": made(),
-        "y": made(),
+        "x": build(),
+        "y": build(),
         "mask": cp.random.random(layout.shape, dtype=cp.float32) < 0.5,
         "pick": cp.random.permutation(layout.shape[0]),
         "p": cp.random.randint(0, layout.shape[1], layout.shape),

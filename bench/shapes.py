@@ -29,8 +29,8 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
 
     ensure()
     backend = native.backend_name() or ""
-    for given in LAYOUTS:
-        layout = given.at(backend)
+    for order in LAYOUTS:
+        layout = order.at(backend)
         for dtype in DTYPES:
             names = arrays(layout, dtype)
             source, target = (native.empty(layout.shape, dtype) for _ in range(2))
@@ -53,20 +53,20 @@ def params(layout: Layout, dtype: str) -> dict[str, Any]:
 
 
 def arrays(layout: Layout, dtype: str) -> dict[str, Any]:
-    """What the expressions of the operations see: the same on every run."""
+    """The arrays that the expressions of the operations see: the same on every run."""
     import numpy as np
 
     import pygpukit as gp
 
     rng = np.random.default_rng(4)
 
-    def made() -> Any:
+    def build() -> Any:
         values = rng.standard_normal(elements(layout), dtype=np.float32)
         whole = gp.from_numpy(values * 50 if dtype == "int64" else values).astype(dtype)
         rows = whole[layout.offset :].reshape((*layout.shape[:-1], layout.shape[-1] + layout.margin))
         return rows[..., : layout.shape[-1]]
 
-    x, y = made(), made()
+    x, y = build(), build()
     return {
         "gp": gp,
         "x": x,

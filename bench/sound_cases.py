@@ -1,4 +1,4 @@
-"""What suite `sound` measures: how much of it, and float64 references of the first item."""
+"""Cases of suite `sound`: how much of it is measured, and float64 references of the first item."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def resampled(y: Values, res_type: str, outputs: int) -> Values:
     return np.convolve(raised, taps)[delay : delay + 3 * outputs : 3]
 
 
-def error(found: Values, wanted: Values) -> float:
+def error(result: Values, expected: Values) -> float:
     """The difference's norm over the result's. Raises ValueError for another shape."""
     import numpy as np
 
-    if found.shape != wanted.shape:
-        raise ValueError(f"the result has shape {found.shape}, the reference {wanted.shape}")
-    return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
+    if result.shape != expected.shape:
+        raise ValueError(f"the result has shape {result.shape}, the reference {expected.shape}")
+    return float(np.linalg.norm(result - expected) / np.linalg.norm(expected))

@@ -1,4 +1,4 @@
-"""What suite `sound` measures, in PyTorch or CuPy, each in a process of its own.
+"""Measurements of suite `sound` in PyTorch or CuPy, each in a process of its own.
 
 `python -m bench.sound_peers LIBRARY ITEMS SECONDS WINDOWS POINTS` prints {row | what it is: microseconds,
 or the row's own unit} as JSON.
@@ -18,19 +18,19 @@ from pygpukit.benchmark.operator_peers import Cupy, Torch, call_us, device_us, r
 
 from . import sound_cases as cases
 
-Found = dict[str, "float | str"]
+Measured = dict[str, "float | str"]
 
 
-def measure(library: str, size: cases.Size) -> Found:
+def measure(library: str, size: cases.Size) -> Measured:
     """Every row that the library has functions for; a row that failed has the reason."""
-    found: Found = {}
+    measured: Measured = {}
     jobs = _of_torch(size) if library == "torch" else _of_cupy(size)
     for name, job in jobs.items():
         try:
-            found[name] = job()
+            measured[name] = job()
         except Exception as error:  # it must not cost the figures of the others
-            found[name] = reason(error)
-    return found
+            measured[name] = reason(error)
+    return measured
 
 
 def _of_torch(size: cases.Size) -> dict[str, Callable[[], float]]:

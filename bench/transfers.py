@@ -59,10 +59,10 @@ def rate_rows(
 
     for way in ("H2D", "D2H", "both"):
         moved = nbytes * (2 if way == "both" else 1)
-        found = {name: _rate(f"pinned copy, {name}", _seconds(ways(engine)[way], rounds), moved, way=way)
+        rates = {name: _rate(f"pinned copy, {name}", _seconds(ways(engine)[way], rounds), moved, way=way)
                  for name, engine in engines.items()}  # fmt: skip
-        yield from found.values()
-        ours, plain = (found[name].value or 0.0 for name in ("engine", "plain"))
+        yield from rates.values()
+        ours, plain = (rates[name].value or 0.0 for name in ("engine", "plain"))
         yield BenchmarkResult(
             "engine over plain", CATEGORY, {"way": way}, value=100 * ours / plain, unit="%", better="higher"
         )

@@ -28,8 +28,8 @@ def rows(quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     ways = {"assembled": native.assemble_ptx, "loaded as PTX": native.Module}
     count = 3 if quick else 5
     for way, make in ways.items():
-        made_ms, longest_ms = zip(*(beside_launches(make, sliced_text()) for _ in range(count)), strict=True)
-        yield from_samples(f"a variant {way}", CATEGORY, list(made_ms), "ms")
+        build_ms, longest_ms = zip(*(beside_launches(make, sliced_text()) for _ in range(count)), strict=True)
+        yield from_samples(f"a variant {way}", CATEGORY, list(build_ms), "ms")
         row = from_samples(f"longest launch beside a variant {way}", CATEGORY, list(longest_ms), "ms")
         row.value = max(longest_ms)
         yield row
@@ -48,11 +48,11 @@ def sliced_text() -> bytes:
         f"  y = expf(y) * x + sqrtf(fabsf(x - {step}.0f));\n"
         for step in range(STEPS)
     )
-    made = gp.jit(
+    kernel = gp.jit(
         f'extern "C" __global__ void large(float *out, float x, float y) {{\n{steps}  out[threadIdx.x] = x + y;\n}}',
         func="large",
     )
-    return slicing.sliced_ptx(made.unit, made.signature, slicing.newest_ptx()).encode() + b"\0"
+    return slicing.sliced_ptx(kernel.unit, kernel.signature, slicing.newest_ptx()).encode() + b"\0"
 
 
 def beside_launches(make: Callable[[bytes], object], text: bytes) -> tuple[float, float]:
@@ -66,13 +66,13 @@ def beside_launches(make: Callable[[bytes], object], text: bytes) -> tuple[float
     brief(out)
     stream.synchronize()
     took: list[float] = []
-    maker = threading.Thread(target=lambda: took.append(_ms(lambda: make(text))))
-    maker.start()
+    builder = threading.Thread(target=lambda: took.append(_ms(lambda: make(text))))
+    builder.start()
     longest = 0.0
-    while maker.is_alive():
+    while builder.is_alive():
         longest = max(longest, _ms(lambda: brief(out)))
         stream.synchronize()  # one launch right after the other would keep the driver's locks from the maker
-    maker.join()
+    builder.join()
     if not took:
         raise RuntimeError("the variant was not made; the thread's error is above")
     return took[0], longest

@@ -134,16 +134,16 @@ def kokoro_rows(spoken: Sequence[tuple[str, int]], together: Sequence[int], roun
 
 def peer_rows(ours: list[BenchmarkResult], quick: bool) -> Iterator[BenchmarkResult | Unavailable]:
     """transformers, in the type that we use, with PyTorch's attention, beside Whisper's rows."""
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for mine in ours:
         size = mine.params.get("shape")
         if size is None:
             continue
         key = f"{mine.name} beside transformers"
-        if size not in found:
+        if size not in figures:
             batch = max(int(one.params.get("batch", 1)) for one in ours if one.params.get("shape") == size)
-            found[size] = _transformers(size, batch, int(mine.params["tokens"]))
-        theirs = found[size]
+            figures[size] = _transformers(size, batch, int(mine.params["tokens"]))
+        theirs = figures[size]
         if isinstance(theirs, str):
             yield Unavailable(f"{CATEGORY}/{key}", theirs)
             continue
@@ -195,7 +195,7 @@ def _rate(name: str, rates: list[float], unit: str, params: dict[str, Any]) -> B
 
 
 def transformers_figures(size: str, batch: int, tokens: int) -> dict[str, Any]:
-    """What transformers needs for the same: features by its own extractor on the device, greedy, of a forced length."""
+    """The time of transformers for the same: its own features on the device, greedy, of a forced length."""
     import numpy as np
     import torch
     import transformers
@@ -217,8 +217,8 @@ def transformers_figures(size: str, batch: int, tokens: int) -> dict[str, Any]:
     sounds = [0.1 * rng.standard_normal(480_000, dtype=np.float32) for _ in range(batch)]
 
     def features(count: int) -> Any:
-        found = extractor(sounds[:count], sampling_rate=16000, return_tensors="pt", device=device)
-        return found.input_features.to(device, dtype)
+        extracted = extractor(sounds[:count], sampling_rate=16000, return_tensors="pt", device=device)
+        return extracted.input_features.to(device, dtype)
 
     def generate(count: int) -> None:
         start = torch.full((count, 1), 50258, device=device)
@@ -240,11 +240,11 @@ def transformers_figures(size: str, batch: int, tokens: int) -> dict[str, Any]:
     with torch.no_grad():
         one = features(1)
         states = model.model.encoder(one)
-        given = torch.full((1, 1), 5, device=device)
+        prompt = torch.full((1, 1), 5, device=device)
         cache: list[Any] = [None]
 
         def step() -> None:
-            out = model(encoder_outputs=states, decoder_input_ids=given, past_key_values=cache[0], use_cache=True)
+            out = model(encoder_outputs=states, decoder_input_ids=prompt, past_key_values=cache[0], use_cache=True)
             cache[0] = out.past_key_values
             out.logits.float().cpu()
 

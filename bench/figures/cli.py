@@ -37,24 +37,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = p.parse_args(argv)
     try:
         report = BenchmarkReport.load(args.report)
-        found: dict[str, bytes] = {}
+        pictures: dict[str, bytes] = {}
         for name in args.figure or FIGURES:
             try:
-                found[name] = svg(FIGURES[name], report)
+                pictures[name] = svg(FIGURES[name], report)
             except MissingDataError as missing:
                 if args.figure:
                     raise
                 print(f"left out: {missing}")
-        if not found:
+        if not pictures:
             raise MissingDataError(f"{args.report} holds nothing of {', '.join(FIGURES)}")
     except (OSError, ValueError, ModuleNotFoundError) as error:
         p.error(str(error))
     args.out.mkdir(parents=True, exist_ok=True)
-    for name, picture in found.items():
+    for name, picture in pictures.items():
         (args.out / f"{name}.svg").write_bytes(picture)
         print(args.out / f"{name}.svg")
     if not args.figure:
-        text = page(report, args.report.name, [FIGURES[name] for name in found])
+        text = page(report, args.report.name, [FIGURES[name] for name in pictures])
         (args.out / PAGE).write_text(text, encoding="utf-8")
         print(args.out / PAGE)
     return 0

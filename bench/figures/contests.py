@@ -61,13 +61,13 @@ def draw_over_time(numbers: Numbers, pyplot: Any) -> Any:
     figure, axes = pyplot.subplots(
         len(WINDOWS_S), len(cases), figsize=(10, 6.6), sharex="col", sharey=True, squeeze=False, layout="constrained"
     )
-    for column, (case, found) in enumerate(cases.items()):
-        for row, (window, (ends, *shares)) in enumerate(found["windows"].items()):
+    for column, (case, values) in enumerate(cases.items()):
+        for row, (window, (ends, *shares)) in enumerate(values["windows"].items()):
             axis = axes[row][column]
-            for i, tenant in enumerate(found["tenants"]):
+            for i, tenant in enumerate(values["tenants"]):
                 color = TENANT_COLORS[i]
                 axis.plot(ends, shares[i], color=color, linewidth=0.9, label=tenant.replace("_", " "))
-                axis.axhline(found["promised"][i], color=color, linewidth=0.8, linestyle=(0, (4, 3)))
+                axis.axhline(values["promised"][i], color=color, linewidth=0.8, linestyle=(0, (4, 3)))
             axis.set_ylim(0, 100)
             axis.set_title(f"{case}, over {1000 * float(window):g} ms", fontsize=9)
             if column == 0:
@@ -91,10 +91,10 @@ def errors(report: BenchmarkReport) -> Numbers:
             if run.ticks[0].gpu_s:
                 meters = {"by device time": run.measured, **meters}
             for meter, windows in meters.items():
-                found = {length: errors_pp(windows(length), promised) for length in lengths}
+                errors_by_length = {length: errors_pp(windows(length), promised) for length in lengths}
                 kinds = {"p99": 0.99, "worst": 1.0} if meter == "by device time" else {"p99": 0.99}
                 for kind, part in kinds.items():
-                    points = [[1000 * length, short(percentile(pp, part))] for length, pp in found.items()]
+                    points = [[1000 * length, short(percentile(pp, part))] for length, pp in errors_by_length.items()]
                     lines[f"{streams}, {meter}, {kind}"] = points
         cases[case] = lines
     return {"device": report.gpu.name, "cases": cases}
@@ -122,11 +122,11 @@ def draw_errors(numbers: Numbers, pyplot: Any) -> Any:
 
 def kept(report: BenchmarkReport) -> Numbers:
     """By case, per cent of the work of each tenant alone that all together do."""
-    found = {
+    shares = {
         case: {streams: value_of(row_of(report, "scheduler", name, shares=case)) for streams, name in ROWS.items()}
         for case in CASES
     }
-    return {"device": report.gpu.name, "cases": found}
+    return {"device": report.gpu.name, "cases": shares}
 
 
 def draw_kept(numbers: Numbers, pyplot: Any) -> Any:
@@ -134,7 +134,7 @@ def draw_kept(numbers: Numbers, pyplot: Any) -> Any:
     figure, axis = pyplot.subplots(figsize=(6.5, 3.8), layout="constrained")
     for i, streams in enumerate(ROWS):
         at = [place + (i - 1) * 0.27 for place in range(len(numbers["cases"]))]
-        heights = [found[streams] for found in numbers["cases"].values()]
+        heights = [values[streams] for values in numbers["cases"].values()]
         bars = axis.bar(at, heights, width=0.25, color=COLORS[streams], label=streams)
         axis.bar_label(bars, fmt=label, fontsize=8)
     axis.axhline(100, color=GREY, linewidth=0.8)

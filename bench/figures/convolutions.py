@@ -1,4 +1,4 @@
-"""How fast each convolution is beside PyTorch, in both layouts."""
+"""Speed of each convolution beside PyTorch, in both layouts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def speeds(report: BenchmarkReport) -> Numbers:
     names = [case.name for case in cases("full") if any(title(case, layout) in ratios for layout in LAYOUTS)]
     if not names:
         raise MissingDataError(f'rows of convolutions in {DTYPE} beside "{PEER}"')
-    found = {
+    values = {
         layout: [short(ratios[one]) if (one := f"{name}, channels {layout}") in ratios else None for name in names]
         for layout in LAYOUTS
     }
-    return {"device": report.gpu.name, "names": names, "speeds": found}
+    return {"device": report.gpu.name, "names": names, "speeds": values}
 
 
 def draw_speeds(numbers: Numbers, pyplot: Any) -> Any:
@@ -32,9 +32,9 @@ def draw_speeds(numbers: Numbers, pyplot: Any) -> Any:
     names = numbers["names"]
     figure, axis = pyplot.subplots(figsize=(8, 1.5 + 0.21 * len(names)), layout="constrained")
     colors = dict(zip(LAYOUTS, (BLUE, LIGHT_BLUE), strict=True))
-    for offset, (layout, found) in zip((-0.19, 0.19), numbers["speeds"].items(), strict=True):
+    for offset, (layout, values) in zip((-0.19, 0.19), numbers["speeds"].items(), strict=True):
         at = [place + offset for place in range(len(names))]
-        axis.barh(at, [value or 0 for value in found], height=0.36, color=colors[layout], label=f"channels {layout}")
+        axis.barh(at, [value or 0 for value in values], height=0.36, color=colors[layout], label=f"channels {layout}")
     axis.axvline(1, color="black", linewidth=0.8)
     axis.axvline(LIMIT, color=RED, linewidth=0.8, label="the geometric mean must reach")
     axis.set_yticks(range(len(names)), names, fontsize=7)

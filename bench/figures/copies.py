@@ -51,7 +51,7 @@ def draw_eviction(numbers: Numbers, pyplot: Any) -> Any:
         for offset, kind, color in ((-0.2, "moved", BLUE), (0.2, "plain", GREY)):
             at = [place + offset for place in range(len(sizes))]
             by = {"moved": "the pool", "plain": "plain pinned copy"}[kind] if axis is axes[0] else None
-            bars = axis.bar(at, [found[kind] for found in sizes.values()], width=0.38, color=color, label=by)
+            bars = axis.bar(at, [rates[kind] for rates in sizes.values()], width=0.38, color=color, label=by)
             axis.bar_label(bars, fmt=label, fontsize=8)
         axis.set_xticks(range(len(sizes)), list(sizes))
         axis.set_xlabel("block, MiB")
@@ -93,7 +93,7 @@ def draw_transfers(numbers: Numbers, pyplot: Any) -> Any:
     left.set_title("pinned copies", fontsize=9)
     for offset, kind, color in ((-0.2, "median", LIGHT_BLUE), (0.2, "worst", ORANGE)):
         at = [place + offset for place in range(len(URGENT))]
-        bars = right.bar(at, [found[kind] for found in numbers["urgent"].values()], 0.38, color=color, label=kind)
+        bars = right.bar(at, [waits[kind] for waits in numbers["urgent"].values()], 0.38, color=color, label=kind)
         right.bar_label(bars, fmt=label, fontsize=8)
     logarithmic(right, "y")
     right.margins(y=0.12)

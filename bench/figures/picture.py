@@ -1,4 +1,4 @@
-"""What a figure is: the numbers that it takes from a report, and how they are drawn; the same bytes each time.
+"""Figures: the numbers that each takes from a report, and how they are drawn; the same bytes each time.
 
 Each picture names the digest of its numbers, by which one can tell that it belongs to a report.
 """
@@ -37,7 +37,7 @@ class Figure:
     draw: Callable[[Numbers, Any], Any]
 
     def numbers(self, report: BenchmarkReport) -> Numbers:
-        """What it shows of a report. Raises MissingDataError naming the figure, what is missing and the suite."""
+        """Numbers that it shows of a report. Raises MissingDataError naming the figure, what is missing, the suite."""
         try:
             return self.read(report)
         except MissingDataError as missing:
@@ -47,19 +47,19 @@ class Figure:
 
 def rows_of(report: BenchmarkReport, category: str, name: str) -> list[BenchmarkResult]:
     """A report's own rows of a name, whatever their parameters. Raises MissingDataError when there is none."""
-    found = [row for row in report.results if row.category == category and row.name == name and row.peer is None]
-    if not found:
+    rows = [row for row in report.results if row.category == category and row.name == name and row.peer is None]
+    if not rows:
         raise MissingDataError(f"the row {category}/{name}")
-    return found
+    return rows
 
 
 def row_of(report: BenchmarkReport, category: str, name: str, **params: Any) -> BenchmarkResult:
     """The one with these parameters. Raises MissingDataError."""
-    wanted = BenchmarkResult(name, category, params, value=0).key
-    found = next((row for row in report.results if row.key == wanted), None)
-    if found is None:
-        raise MissingDataError(f"the row {wanted}")
-    return found
+    key = BenchmarkResult(name, category, params, value=0).key
+    first = next((row for row in report.results if row.key == key), None)
+    if first is None:
+        raise MissingDataError(f"the row {key}")
+    return first
 
 
 def value_of(row: BenchmarkResult) -> float:
@@ -86,9 +86,9 @@ def short(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def thinned(values: list[float], most: int) -> list[float]:
+def thinned(values: list[float], max_points: int) -> list[float]:
     """At most so many of them, evenly spaced, the last included; to six digits."""
-    step = max(1, -(-len(values) // most))
+    step = max(1, -(-len(values) // max_points))
     return [short(value) for value in values[::-1][::step][::-1]]
 
 

@@ -1,4 +1,4 @@
-"""How fast square products are over their size, beside PyTorch and the card's peak; and their errors by type."""
+"""Speed of square products over their size, beside PyTorch and the card's peak; and their errors by type."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ CARDS = ("NVIDIA H100 80GB HBM3", "NVIDIA H200")
 
 def over_size(report: BenchmarkReport) -> Numbers:
     """[size, ours, PyTorch's] of square products of each type; of two layouts that of weights, b by columns."""
-    found: dict[str, dict[int, list[float]]] = {}
+    rates: dict[str, dict[int, list[float]]] = {}
     for row in report.results:
         dtype, _, shape = row.name.removesuffix(" beside PyTorch").partition(" ")
-        batch, m, n, k, *turned = shape.split() if shape.count(" ") >= 3 else ("0", "0", "1", "1")
+        batch, m, n, k, *transposed = shape.split() if shape.count(" ") >= 3 else ("0", "0", "1", "1")
         if row.category != "matmul" or row.peer_value is None or row.value is None or dtype not in TYPES:
             continue
-        if (batch, m, n) == ("1", n, k) and (turned or int(m) not in found.get(dtype, {})):
-            found.setdefault(dtype, {})[int(m)] = [short(row.value), short(row.peer_value)]
-    if not found:
+        if (batch, m, n) == ("1", n, k) and (transposed or int(m) not in rates.get(dtype, {})):
+            rates.setdefault(dtype, {})[int(m)] = [short(row.value), short(row.peer_value)]
+    if not rates:
         raise MissingDataError("rows of square products beside PyTorch")
     curves = {
-        dtype: [[size, *found[dtype][size]] for size in sorted(found[dtype])] for dtype in TYPES if dtype in found
+        dtype: [[size, *rates[dtype][size]] for size in sorted(rates[dtype])] for dtype in TYPES if dtype in rates
     }
     peaks = {dtype: PEAKS[dtype] for dtype in curves} if report.gpu.name in CARDS else {}
     return {"device": report.gpu.name, "curves": curves, "peaks": peaks}
@@ -59,17 +59,17 @@ def draw_over_size(numbers: Numbers, pyplot: Any) -> Any:
 
 def by_type(report: BenchmarkReport) -> Numbers:
     """The largest error over the largest result, of the largest size that every type was measured at."""
-    found: dict[str, dict[int, float]] = {}
+    by_size: dict[str, dict[int, float]] = {}
     for row in report.results:
         kind, _, rest = row.name.partition(" ")
         if row.category == CHOSEN and row.peer is None and kind in ("gemm", "fp8"):
             dtype, size = rest.split()
-            found.setdefault(dtype, {})[int(size)] = short(row.rel_error)
-    common = set.intersection(*(set(sizes) for sizes in found.values())) if found else set()
+            by_size.setdefault(dtype, {})[int(size)] = short(row.rel_error)
+    common = set.intersection(*(set(sizes) for sizes in by_size.values())) if by_size else set()
     if not common:
         raise MissingDataError("products of one size in each type, by --gemm --fp8 --sizes --dtypes")
     largest = max(common)
-    errors = sorted(((dtype, sizes[largest]) for dtype, sizes in found.items()), key=lambda one: -one[1])
+    errors = sorted(((dtype, sizes[largest]) for dtype, sizes in by_size.items()), key=lambda one: -one[1])
     return {"device": report.gpu.name, "size": largest, "errors": [list(one) for one in errors]}
 
 
@@ -77,11 +77,11 @@ def draw_by_type(numbers: Numbers, pyplot: Any) -> Any:
     """A bar a type; without an error there is none."""
     names, errors = zip(*numbers["errors"], strict=True)
     figure, axis = pyplot.subplots(figsize=(6, 1.2 + 0.3 * len(names)), layout="constrained")
-    least = min((error for error in errors if error), default=1.0) / 10
-    axis.barh(names, [max(error - least, 0) for error in errors], left=least, color=BLUE)
+    smallest = min((error for error in errors if error), default=1.0) / 10
+    axis.barh(names, [max(error - smallest, 0) for error in errors], left=smallest, color=BLUE)
     for place, error in enumerate(errors):
-        axis.annotate(f"  {error:.1e}" if error else "  0", (max(error, least), place), va="center")
-    axis.set(xscale="log", xlim=(least, 1))
+        axis.annotate(f"  {error:.1e}" if error else "  0", (max(error, smallest), place), va="center")
+    axis.set(xscale="log", xlim=(smallest, 1))
     axis.invert_yaxis()
     axis.set_xlabel("largest error against float64, over the largest result")
     axis.set_title(f"Products of {numbers['size']} cubed, {numbers['device']}")

@@ -1,4 +1,4 @@
-"""How fast attention of prompts is over their length, beside PyTorch's kernels."""
+"""Speed of attention of prompts over their length, beside PyTorch's kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def over_length(report: BenchmarkReport) -> Numbers:
         if kernel in (OURS, *PEERS) and speed is not None:
             plots.setdefault(title, {}).setdefault(str(kernel), {})[int(length)] = short(speed)
     several = {
-        title: {kernel: sorted([length, speed] for length, speed in found.items()) for kernel, found in plot.items()}
+        title: {kernel: sorted([length, speed] for length, speed in speeds.items()) for kernel, speeds in plot.items()}
         for title, plot in plots.items()
         if len(plot.get(OURS, {})) > 1
     }

@@ -51,10 +51,10 @@ def draw_latencies(numbers: Numbers, pyplot: Any) -> Any:
     loads = numbers["loads"]
     figure, axes = pyplot.subplots(1, len(loads), figsize=(11, 3.9), sharey=True, squeeze=False, layout="constrained")
     for axis, (load, lines) in zip(axes[0], loads.items(), strict=True):
-        for label, found in lines.items():
-            us, part = zip(*found["cdf"], strict=True)
+        for label, points in lines.items():
+            us, part = zip(*points["cdf"], strict=True)
             axis.plot(us, part, color=COLORS[label], linewidth=1.2, label=label)
-            axis.plot(found["p99"], 0.99, marker="o", markersize=4, color=COLORS[label])
+            axis.plot(points["p99"], 0.99, marker="o", markersize=4, color=COLORS[label])
         logarithmic(axis, "x")
         axis.set_xlabel("request, us")
         axis.set_title(f"beside {load.replace('_', ' ')}", fontsize=9)

@@ -17,11 +17,11 @@ NAMES = [operation.name for operation in OPERATIONS]
 
 def speeds(report: BenchmarkReport) -> Numbers:
     """By type, for each operation PyTorch's time over ours at each layout; None where one was not measured."""
-    found = _empty()
+    values = _empty()
     for row in report.results:
         if row.category == CATEGORY and row.peer == "torch" and "dtype" in row.params and row.value and row.peer_value:
-            _put(found, row.params, row.name, row.peer_value / row.value)
-    return _checked(found, report, 'rows of shapes beside "torch"')
+            _put(values, row.params, row.name, row.peer_value / row.value)
+    return _checked(values, report, 'rows of shapes beside "torch"')
 
 
 def shares(report: BenchmarkReport) -> Numbers:
@@ -29,31 +29,31 @@ def shares(report: BenchmarkReport) -> Numbers:
     rows = [row for row in report.results if row.category == CATEGORY and row.peer is None and "dtype" in row.params]
     copies = {_place(row.params): row.bandwidth_gbps for row in rows if row.name == COPY}
     on_gpu = report.environment.get("backend") != "sim"
-    found = _empty()
+    values = _empty()
     for row in rows if on_gpu else ():
         copy = copies.get(_place(row.params))
         if row.name != COPY and copy and row.bandwidth_gbps:
-            _put(found, row.params, row.name, 100 * row.bandwidth_gbps / copy)
-    return _checked(found, report, "rows of shapes from a GPU")
+            _put(values, row.params, row.name, 100 * row.bandwidth_gbps / copy)
+    return _checked(values, report, "rows of shapes from a GPU")
 
 
 def _empty() -> dict[str, dict[str, list[float | None]]]:
     return {dtype: {name: [None] * len(LAYOUTS) for name in NAMES} for dtype in DTYPES}
 
 
-def _put(found: dict[str, dict[str, list[float | None]]], own: dict[str, Any], name: str, value: float) -> None:
-    if name in found.get(own["dtype"], {}) and own["layout"] in LAYOUT_NAMES:
-        found[own["dtype"]][name][LAYOUT_NAMES.index(own["layout"])] = short(value)
+def _put(plots: dict[str, dict[str, list[float | None]]], own: dict[str, Any], name: str, value: float) -> None:
+    if name in plots.get(own["dtype"], {}) and own["layout"] in LAYOUT_NAMES:
+        plots[own["dtype"]][name][LAYOUT_NAMES.index(own["layout"])] = short(value)
 
 
 def _place(own: dict[str, Any]) -> tuple[str, str]:
     return own["layout"], own["dtype"]
 
 
-def _checked(found: Any, report: BenchmarkReport, what: str) -> Numbers:
-    if not any(value for by_name in found.values() for row in by_name.values() for value in row):
+def _checked(plots: Any, report: BenchmarkReport, what: str) -> Numbers:
+    if not any(value for by_name in plots.values() for row in by_name.values() for value in row):
         raise MissingDataError(what)
-    return {"device": report.gpu.name, "cells": found}
+    return {"device": report.gpu.name, "cells": plots}
 
 
 def draw_speeds(numbers: Numbers, pyplot: Any) -> Any:
@@ -76,8 +76,8 @@ def _map(
     figure, axes = pyplot.subplots(1, len(DTYPES), figsize=(13, 12.5), sharey=True, layout="constrained")
     colormap = pyplot.get_cmap(colors).with_extremes(bad="#d0d0d0")
     picture = None
-    for axis, (dtype, found) in zip(axes, numbers["cells"].items(), strict=True):
-        cells = [[float("nan") if value is None else scale(value) for value in found[name]] for name in NAMES]
+    for axis, (dtype, values) in zip(axes, numbers["cells"].items(), strict=True):
+        cells = [[float("nan") if value is None else scale(value) for value in values[name]] for name in NAMES]
         picture = axis.imshow(cells, cmap=colormap, vmin=bounds[0], vmax=bounds[1], aspect="auto", interpolation="none")
         axis.set_title(dtype, fontsize=10)
         axis.set_xticks(range(len(LAYOUTS)), [f"{one.name}, {one.label}" for one in LAYOUTS], rotation=90, fontsize=7)

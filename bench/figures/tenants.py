@@ -56,21 +56,21 @@ def draw_overcommit(numbers: Numbers, pyplot: Any) -> Any:
     ratios = numbers["overcommit"]
     figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(10.5, 3.7), layout="constrained")
     places, labels = range(len(ratios)), [f"{ratio} x" for ratio in ratios]
-    bars = left.bar(places, [found["kept"] for found in ratios.values()], width=0.6, color=BLUE)
+    bars = left.bar(places, [bars_of["kept"] for bars_of in ratios.values()], width=0.6, color=BLUE)
     left.bar_label(bars, fmt=label, fontsize=8)
     left.set_xticks(places, labels)
     left.set_xlabel("bytes of all arrays over the limit")
     left.set_ylabel("% of the work without overcommit")
     left.set_title("work kept", fontsize=9)
-    for color, (ratio, found) in zip((GREY, BLUE, ORANGE, GREEN), ratios.items(), strict=False):
-        middle.plot(*found["visits"], color=color, label=f"{ratio} x, {found['wrong']:g} wrong bytes")
+    for color, (ratio, bars_of) in zip((GREY, BLUE, ORANGE, GREEN), ratios.items(), strict=False):
+        middle.plot(*bars_of["visits"], color=color, label=f"{ratio} x, {bars_of['wrong']:g} wrong bytes")
     middle.set_xlabel("s")
     middle.set_ylabel("visits of all tenants")
     middle.set_title("work over time", fontsize=9)
     middle.legend(frameon=False, fontsize=8)
     for offset, key, color in ((-0.2, "evicted", BLUE), (0.2, "restored", LIGHT_BLUE)):
         at = [place + offset for place in places]
-        bars = right.bar(at, [found[key] for found in ratios.values()], 0.38, color=color, label=key)
+        bars = right.bar(at, [bars_of[key] for bars_of in ratios.values()], 0.38, color=color, label=key)
         right.bar_label(bars, fmt=label, fontsize=8)
     for side, style in (("host", "--"), ("device", ":")):
         by = f"plain copy to the {side}"
