@@ -64,25 +64,25 @@ NAMES = (
 
 def problems(path: Path) -> list[str]:
     """Everything that is wrong with the wheel, one sentence each."""
-    found = []
+    sentences = []
     with zipfile.ZipFile(path) as wheel:
         bundled = wheel.getinfo(BUNDLE).compress_size if BUNDLE in wheel.namelist() else 0
     size = path.stat().st_size - bundled
     if size > LIMIT_BYTES:
-        found.append(f"{size} bytes without pre-compiled kernels; the limit is {LIMIT_BYTES}")
+        sentences.append(f"{size} bytes without pre-compiled kernels; the limit is {LIMIT_BYTES}")
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
         for pattern in REQUIRED:
             if not any(re.fullmatch(pattern, name) for name in names):
-                found.append(f"nothing matches {pattern}")
+                sentences.append(f"nothing matches {pattern}")
         for pattern in FORBIDDEN:
-            found += [f"{name} does not belong in it" for name in names if re.fullmatch(pattern, name)]
+            sentences += [f"{name} does not belong in it" for name in names if re.fullmatch(pattern, name)]
         for name in names:
             if name.endswith((".js", ".css")):
                 for address in ADDRESS.findall(wheel.read(name)):
                     if not address.startswith(NAMES):
-                        found.append(f"{name} names the address {address.decode(errors='replace')}")
-    return found
+                        sentences.append(f"{name} names the address {address.decode(errors='replace')}")
+    return sentences
 
 
 BUNDLE = "pygpukit/kernels/kernels.bundle"
@@ -91,7 +91,7 @@ BUNDLE = "pygpukit/kernels/kernels.bundle"
 def bundle_problems(
     path: Path, architectures: Sequence[str] = ARCHITECTURES, of_units: slice | None = None
 ) -> list[str]:
-    """What the wheel's pre-compiled kernels lack of those units, one sentence each; none when it has no such file."""
+    """The kernels of those units that the wheel lacks pre-compiled, one sentence each; none if it has no such file."""
     with zipfile.ZipFile(path) as wheel, tempfile.TemporaryDirectory() as folder:
         if BUNDLE not in wheel.namelist():
             return []
@@ -116,10 +116,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("wheel", type=Path)
     parser.add_argument("architectures", nargs="*")
     parser.add_argument("--part", type=part, metavar="K/N", help="of the pre-compiled kernels")
-    wanted = parser.parse_args(argv)
-    path: Path = wanted.wheel
-    found = problems(path) + bundle_problems(path, wanted.architectures or ARCHITECTURES, wanted.part)
-    for problem in found:
+    arguments = parser.parse_args(argv)
+    path: Path = arguments.wheel
+    sentences = problems(path) + bundle_problems(path, arguments.architectures or ARCHITECTURES, arguments.part)
+    for problem in sentences:
         print(f"{path.name}: {problem}", file=sys.stderr)
     with zipfile.ZipFile(path) as wheel:
         kernels = wheel.getinfo(BUNDLE).file_size / 1e6 if BUNDLE in wheel.namelist() else 0
@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
             f"{path.name}: {path.stat().st_size / 1e6:.2f} MB, {len(wheel.namelist())} files, "
             + (f"pre-compiled kernels {kernels:.2f} MB" if kernels else "no pre-compiled kernels")
         )
-    return 1 if found else 0
+    return 1 if sentences else 0
 
 
 if __name__ == "__main__":

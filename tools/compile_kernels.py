@@ -84,8 +84,8 @@ def compile_part(jobs: list[Job], minutes: float) -> list[Job]:
         todo = until_then()
         for job in todo:
             # A few at a time: what is handed over is compiled to its end.
-            few = [job, *(one for _, one in zip(range(7), todo, strict=False))]
-            list(pool.map(compile_one, few))
+            batch = [job, *(one for _, one in zip(range(7), todo, strict=False))]
+            list(pool.map(compile_one, batch))
     return [job for job in jobs if job not in set(done)]
 
 
@@ -104,20 +104,20 @@ def main() -> int:
     parser.add_argument(
         "--simt", action="store_true", help="leave tile kernels out, which NVRTC before 13.3 cannot compile"
     )
-    wanted = parser.parse_args()
-    if wanted.bundle is not None and (wanted.minutes is not None or wanted.simt):
+    arguments = parser.parse_args()
+    if arguments.bundle is not None and (arguments.minutes is not None or arguments.simt):
         parser.error("--bundle holds every kernel of an architecture: it goes without --minutes and --simt")
-    chosen = range(len(units()))[wanted.part]
-    kept = [n for n in chosen if not wanted.simt or units()[n].spec.front_end == "simt"]
-    jobs: list[Job] = [(arch, n) for arch in wanted.arch for n in kept if units()[n].is_ahead(arch)]
+    chosen = range(len(units()))[arguments.part]
+    kept = [n for n in chosen if not arguments.simt or units()[n].spec.front_end == "simt"]
+    jobs: list[Job] = [(arch, n) for arch in arguments.arch for n in kept if units()[n].is_ahead(arch)]
     begin = time.monotonic()
-    if wanted.minutes is not None:
-        left = compile_part(in_turn(jobs, wanted.turn), wanted.minutes)
+    if arguments.minutes is not None:
+        left = compile_part(in_turn(jobs, arguments.turn), arguments.minutes)
         print(f"{len(jobs) - len(left)} of {len(jobs)} units in {time.monotonic() - begin:.0f} s; left out today:")
         for (arch, source), count in sorted(Counter((arch, units()[n].source) for arch, n in left).items()):
             print(f"  {arch:<8} {source}: {count}")
         return 0
-    sizes = dict.fromkeys(wanted.arch, 0)
+    sizes = dict.fromkeys(arguments.arch, 0)
 
     def images() -> Iterator[tuple[str, Unit, Image]]:
         with ProcessPoolExecutor() as pool:
@@ -126,17 +126,17 @@ def main() -> int:
                 sizes[arch] += len(image.image)
                 yield arch, units()[number], image
 
-    if wanted.bundle is None:
+    if arguments.bundle is None:
         compiled = sum(1 for _ in images())
     else:
-        compiled = bundle.write(wanted.bundle, images())
+        compiled = bundle.write(arguments.bundle, images())
     for arch, size in sizes.items():
         ahead = [units()[n] for one, n in jobs if one == arch]
         kernels = sum(len(unit.expressions) for unit in ahead)
         print(f"{arch:<8} {kernels} kernels in {len(ahead)} units, {size / 1e6:.2f} MB")
     print(f"{compiled} units in {time.monotonic() - begin:.1f} s")
-    if wanted.bundle is not None:
-        print(f"{wanted.bundle}: {wanted.bundle.stat().st_size / 1e6:.2f} MB")
+    if arguments.bundle is not None:
+        print(f"{arguments.bundle}: {arguments.bundle.stat().st_size / 1e6:.2f} MB")
     return 0
 
 

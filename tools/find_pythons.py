@@ -15,9 +15,9 @@ PROBE = "import platform, sys; print(platform.python_implementation(), *sys.vers
 
 def candidates() -> list[str]:
     """Paths that may be a Python: by name on PATH, and pyenv's, whose names on PATH may be switched off."""
-    found = [shutil.which(f"python3.{minor}") for minor in range(OLDEST, NEWEST + 1)]
+    paths = [shutil.which(f"python3.{minor}") for minor in range(OLDEST, NEWEST + 1)]
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    return [p for p in found if p] + sorted(map(str, pyenv.glob("versions/*/bin/python3")), reverse=True)
+    return [p for p in paths if p] + sorted(map(str, pyenv.glob("versions/*/bin/python3")), reverse=True)
 
 
 def interpreters() -> dict[int, str]:
@@ -28,8 +28,8 @@ def interpreters() -> dict[int, str]:
         if done.returncode != 0:
             continue
         implementation, major, minor, _, executable = done.stdout.split(maxsplit=4)
-        wanted = implementation == "CPython" and major == "3" and OLDEST <= int(minor) <= NEWEST
-        if wanted and int(minor) != sys.version_info.minor:
+        is_supported = implementation == "CPython" and major == "3" and OLDEST <= int(minor) <= NEWEST
+        if is_supported and int(minor) != sys.version_info.minor:
             by_minor.setdefault(int(minor), executable.strip())
     return by_minor
 

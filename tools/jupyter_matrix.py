@@ -68,9 +68,9 @@ def install(row: str) -> None:
 
 
 def versions(row: str) -> str:
-    """What the environment has of the packages that the table names."""
-    found = {one.name: one.version for one in distributions(path=[str(site_packages(row))])}
-    return ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found)
+    """The versions that the environment has of the packages that the table names."""
+    installed = {one.name: one.version for one in distributions(path=[str(site_packages(row))])}
+    return ", ".join(f"{name} {installed[name]}" for name in SHOWN if name in installed)
 
 
 def test(row: str, only: str) -> dict[str, Any]:

@@ -37,12 +37,12 @@ _SINGLE = {"f": np.float32, "c": np.complex64}
 _FINER = 1e-2  # the part of a tolerance that float64 may take: librosa keeps many of its filters in float32
 
 
-def called(function: Any, one: Function, given: dict[str, Any], options: dict[str, Any]) -> list[Any] | Exception:
+def called(function: Any, one: Function, operands: dict[str, Any], options: dict[str, Any]) -> list[Any] | Exception:
     """The results as NumPy arrays, or the exception."""
-    given = dict(given)
-    first = [given.pop(next(iter(given)))] if one.first else []
+    operands = dict(operands)
+    first = [operands.pop(next(iter(operands)))] if one.first else []
     try:
-        results = function(*first, **given, **options)
+        results = function(*first, **operands, **options)
     except Exception as error:  # what is refused is compared, too
         return error
     results = results if isinstance(results, tuple) else (results,)
@@ -50,7 +50,7 @@ def called(function: Any, one: Function, given: dict[str, Any], options: dict[st
 
 
 class Tally:
-    """What was seen of a function."""
+    """Tally of what was seen of a function."""
 
     def __init__(self) -> None:
         self.calls = self.refused = self.ill = self.different = self.elements = 0
@@ -64,7 +64,7 @@ class Tally:
 
 
 def compare(
-    one: Function, given: dict[str, Any], options: dict[str, Any], double: bool, tally: Tally, verbose: bool
+    one: Function, operands: dict[str, Any], options: dict[str, Any], double: bool, tally: Tally, verbose: bool
 ) -> None:
     """One call of both."""
     import librosa
@@ -72,25 +72,25 @@ def compare(
     theirs: Any = librosa
     for name in one.theirs.split("."):
         theirs = getattr(theirs, name)
-    single = {key: x.astype(_SINGLE[x.dtype.kind]) for key, x in given.items()}
+    single = {key: x.astype(_SINGLE[x.dtype.kind]) for key, x in operands.items()}
     wide = {"dtype": np.float64} if one.ours == "rms" else {}  # which is float32 otherwise
-    wanted = called(theirs, one, given, options | wide)
-    device = {key: gp.from_numpy(x) for key, x in (given if double else single).items()}
-    found = called(getattr(gp.ops.audio, one.ours), one, device, options | (wide if double else {}))
+    expected = called(theirs, one, operands, options | wide)
+    device = {key: gp.from_numpy(x) for key, x in (operands if double else single).items()}
+    result = called(getattr(gp.ops.audio, one.ours), one, device, options | (wide if double else {}))
     tally.calls += 1
-    if isinstance(found, Exception) or isinstance(wanted, Exception):
-        if isinstance(found, Exception) and isinstance(wanted, Exception):
+    if isinstance(result, Exception) or isinstance(expected, Exception):
+        if isinstance(result, Exception) and isinstance(expected, Exception):
             tally.refused += 1
             if verbose:
-                print(f"refused: {one.ours} {options}: {found} | {wanted}", flush=True)
+                print(f"refused: {one.ours} {options}: {result} | {expected}", flush=True)
         else:
-            who, why = ("we refuse", found) if isinstance(found, Exception) else ("librosa refuses", wanted)
+            who, why = ("we refuse", result) if isinstance(result, Exception) else ("librosa refuses", expected)
             tally.faults.append(f"{who}: {type(why).__name__}: {why}")
         return
-    if len(found) != len(wanted):
-        tally.faults.append(f"{len(found)} results, not {len(wanted)}")
+    if len(result) != len(expected):
+        tally.faults.append(f"{len(result)} results, not {len(expected)}")
         return
-    for number, (ours, reference) in enumerate(zip(found, wanted, strict=True)):
+    for number, (ours, reference) in enumerate(zip(result, expected, strict=True)):
         error, different, elements = one.verdict(ours, reference, _FINER if double and one.fine else 1.0)
         tally.different, tally.elements = tally.different + different, tally.elements + elements
         if error > 1 and not double:
@@ -125,7 +125,7 @@ def main() -> int:
         random = np.random.default_rng([asked.seed, round_])
         kind, rate, y = sound(random)
         kinds[kind] += 1
-        made = inputs(y, rate, random)
+        arrays = inputs(y, rate, random)
         for number, one in enumerate(FUNCTIONS):
             random = np.random.default_rng([asked.seed, round_, number])
             double, options = bool(random.random() < 0.3), one.drawn(random, rate)
@@ -133,7 +133,7 @@ def main() -> int:
                 continue
             tally = tallies.setdefault(f"{one.ours}({', '.join(one.given)})", Tally())
             before = len(tally.faults)
-            compare(one, {key: made[what] for key, what in one.given.items()}, options, double, tally, asked.refusals)
+            compare(one, {key: arrays[what] for key, what in one.given.items()}, options, double, tally, asked.refusals)
             for fault in tally.faults[before:]:
                 of = f"round {round_}, {kind}, {rate:g} Hz, {y.shape}, {'float64' if double else 'float32'}"
                 print(f"{of}: {one.ours} {options}: {fault}", flush=True)

@@ -54,14 +54,14 @@ def judge(cases: Sequence[Case], source: str) -> tuple[str, str]:
         for case in cases:
             arguments = case.arguments(seed)
             try:
-                found = case.run(arguments, source, check=True)
+                verdict = case.run(arguments, source, check=True)
             except CompileError as error:
                 return "compile error", str(error).splitlines()[0]
             except KernelCheckError as error:
                 return "checker", error.findings[0].kind
             except GPUError as error:
                 return "fault", str(error).splitlines()[0]
-            if difference := case.difference(found, case.expected(arguments)):
+            if difference := case.difference(verdict, case.expected(arguments)):
                 return "result", difference
     return SURVIVED, ""
 
@@ -100,7 +100,7 @@ class Server:
         self.connection.send(mutant)
 
     def result(self) -> tuple[str, str] | None:
-        """What became of the mutant; None while it runs."""
+        """The outcome of the mutant; None while it runs."""
         try:
             if self.connection.poll():
                 outcome: tuple[str, str] = self.connection.recv()
@@ -169,7 +169,7 @@ def equivalents() -> dict[tuple[str, int, int, str], str]:
 
 
 def report(results: Sequence[tuple[Mutant, str, str]], proofs: dict[tuple[str, int, int, str], str]) -> dict[str, Any]:
-    """What the result file holds; nothing in it depends on the machine."""
+    """The contents of the result file; nothing in it depends on the machine."""
     kinds: dict[str, Counter[str]] = {}
     for mutant, outcome, _ in results:
         kinds.setdefault(mutant.kind, Counter())[outcome] += 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much of other people's CUDA the simulator takes: of the .cu files that NVRTC compiles, the share that both do.
+"""Share of other people's CUDA that the simulator takes: of the .cu files that NVRTC compiles, those that both do.
 
     python tools/public_kernels.py FOLDER... [--list]
 
@@ -59,10 +59,10 @@ def device_code(path: Path, folders: list[Path], seen: set[Path] | None = None) 
             places = [folder / include[2] for folder in (path.parent, *folders)] + sorted(
                 folders[-1].rglob(Path(include[2]).name)
             )
-            found = next((place for place in places if include[1] == '"' and place.is_file()), None)
+            file = next((place for place in places if include[1] == '"' and place.is_file()), None)
             line = ""
-            if found is not None and found.resolve() not in seen:
-                line = f'#line 1 "{found.name}"\n{device_code(found, folders, seen)}\n#line {number} "{path.name}"'
+            if file is not None and file.resolve() not in seen:
+                line = f'#line 1 "{file.name}"\n{device_code(file, folders, seen)}\n#line {number} "{path.name}"'
         lines.append(line)
     return "\n".join(lines)
 
@@ -89,12 +89,12 @@ def _directives(text: str) -> str:
 
 def _declarations(code: str) -> list[tuple[int, int, str]]:
     """(start, end, head) of each declaration outside bodies; head: what stands before its body, or all."""
-    found, start, at = [], 0, 0
+    declarations, start, at = [], 0, 0
     while at < len(code):
         letter = code[at]
         if letter in ";}":  # the latter ends a namespace
             if letter == ";":
-                found.append((start, at + 1, code[start:at]))
+                declarations.append((start, at + 1, code[start:at]))
             start = at + 1
         elif letter == "(":
             at = _closed(code, at, "()")
@@ -105,10 +105,10 @@ def _declarations(code: str) -> list[tuple[int, int, str]]:
             else:
                 at = _closed(code, at, "{}")
                 if _FUNCTION.search(head[-200:]):
-                    found.append((start, at + 1, head))
+                    declarations.append((start, at + 1, head))
                     start = at + 1
         at += 1
-    return found
+    return declarations
 
 
 def _closed(code: str, at: int, pair: str) -> int:
@@ -137,14 +137,14 @@ def measured(path: Path, root: Path) -> tuple[str, str, str] | None:
     if "__global__" not in source:
         return None
     text = device_code(path, [path.parent / "include", path.parent.parent / "include", root])
-    wanted = sorted({"".join(one.split()) for one in _LAUNCH.findall(blank(source))})
+    expressions = sorted({"".join(one.split()) for one in _LAUNCH.findall(blank(source))})
     kept: list[str] = []
     name = path.name
     first = _taken(text, name, arch="sm_90a")
     if not first:
-        kept = [one for one in wanted if not _taken(text, name, arch="sm_90a", name_expressions=[one])]
-        given = {"name_expressions": kept, "arch": "sim"}
-        return "", _taken(text, name, check=False, **given), _taken(text, name, check=True, **given)
+        kept = [one for one in expressions if not _taken(text, name, arch="sm_90a", name_expressions=[one])]
+        arguments = {"name_expressions": kept, "arch": "sim"}
+        return "", _taken(text, name, check=False, **arguments), _taken(text, name, check=True, **arguments)
     return first, "", ""
 
 

@@ -83,8 +83,8 @@ def record(run: Callable[[], None], arch: str, tiles: bool) -> list[list[object]
             print(f"  {arch}: it ended early: {type(error).__name__}: {error}", file=sys.stderr)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-    found = {(spec.source, spec.expression, spec.options) for spec in asked}
-    return [[source, expression, list(options)] for source, expression, options in sorted(found)]
+    kernels = {(spec.source, spec.expression, spec.options) for spec in asked}
+    return [[source, expression, list(options)] for source, expression, options in sorted(kernels)]
 
 
 def _stop(*_: object) -> None:
@@ -100,7 +100,7 @@ def main() -> int:
     check = parser.parse_args().check
     gp.ones(1)
     signal.signal(signal.SIGALRM, _stop)
-    found = {
+    kernels = {
         model: {
             f"{arch}{'' if tiles else needed.WITHOUT_TILES}": record(run, arch, tiles)
             for arch in ARCHITECTURES
@@ -109,18 +109,18 @@ def main() -> int:
         for model, run in MODELS.items()
     }
     for (model, arch), seen in SEEN.items():
-        found[model][arch] += [one for one in seen if one not in found[model][arch]]
+        kernels[model][arch] += [one for one in seen if one not in kernels[model][arch]]
     if check:
         lacking = [
             f"{model} on {arch}"
-            for model, every in found.items()
+            for model, every in kernels.items()
             for arch, own in every.items()
             if own != needed.listed().get(model, {}).get(arch)
         ]
         print(f"other kernels than listed: {', '.join(lacking)}" if lacking else "the list is as it should be")
         return bool(lacking)
-    needed.LISTED.write_text(json.dumps(found, separators=(",", ":")) + "\n", encoding="utf-8")
-    for model, every in found.items():
+    needed.LISTED.write_text(json.dumps(kernels, separators=(",", ":")) + "\n", encoding="utf-8")
+    for model, every in kernels.items():
         print(model, {arch: len(own) for arch, own in every.items()})
     return 0
 

@@ -27,20 +27,20 @@ NAMESPACES = (
 def names(namespace: str) -> dict[str, Any]:
     """The public names of a namespace and what they are, submodules left out. Fetching one completes its docstring."""
     module = import_module(namespace)
-    found = {name: getattr(module, name) for name in sorted(module.__all__) if not name.startswith("_")}
-    return {name: value for name, value in found.items() if not isinstance(value, ModuleType)}
+    public = {name: getattr(module, name) for name in sorted(module.__all__) if not name.startswith("_")}
+    return {name: value for name, value in public.items() if not isinstance(value, ModuleType)}
 
 
 def pages() -> dict[str, str]:
     """The pages by path below docs/."""
     shown: set[int] = set()
-    made = {}
+    texts = {}
     for namespace in NAMESPACES:
         lines = list(_page(namespace, shown))
-        made[f"reference/{namespace}.md"] = "\n".join([f"# {namespace}", "", *lines])
+        texts[f"reference/{namespace}.md"] = "\n".join([f"# {namespace}", "", *lines])
     listed = "\n".join(f"- [{namespace}]({namespace}.md)" for namespace in sorted(NAMESPACES))
-    made["reference/index.md"] = f"# Reference\n\nEvery public name, from its docstring.\n\n{listed}\n"
-    return made
+    texts["reference/index.md"] = f"# Reference\n\nEvery public name, from its docstring.\n\n{listed}\n"
+    return texts
 
 
 def _page(namespace: str, shown: set[int]) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _page(namespace: str, shown: set[int]) -> Iterator[str]:
 
 
 def _entry(name: str, value: Any) -> Iterator[str]:
-    """What mkdocstrings shows of a name; of one that its module has otherwise or not, the docstring as it is."""
+    """The entry of a name as mkdocstrings shows it; of one that its module has otherwise or not, the docstring."""
     place = f"{value.__module__}.{name}"
     if value.__qualname__ == name and vars(sys.modules[value.__module__]).get(name) is value:
         yield from (f"::: {place}", "")

@@ -29,13 +29,13 @@ BEGIN, END = "<!-- made by tools/result_pages.py -->\n", "<!-- end -->\n"
 
 def pages() -> dict[Path, str]:
     """Every page and the table, by path."""
-    made = {path.with_suffix(".md"): page(path) for path in sorted(RESULTS.rglob("*.json")) if measured(path)}
+    texts = {path.with_suffix(".md"): page(path) for path in sorted(RESULTS.rglob("*.json")) if measured(path)}
     head, _, rest = TABLE.read_text(encoding="utf-8").partition(BEGIN)
-    return {**made, TABLE: f"{head}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"}
+    return {**texts, TABLE: f"{head}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"}
 
 
 def measured(path: Path) -> bool:
-    """Whether a file holds measurements of a device, or a report of the benchmark: others have pages of their own."""
+    """True if a file holds measurements of a device, or a report of the benchmark: others have pages of their own."""
     return path.parent.name in {"h100", "h200"} or is_report(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -104,17 +104,17 @@ def table() -> str:
     reports = {row.file: BenchmarkReport.load(RESULTS / f"{row.file}.json") for row in ROWS}
     lines = ["| what | ours | peer | ratio | file | suite |", "| --- | ---: | --- | ---: | --- | --- |"]
     for row in ROWS:
-        found = find(reports[row.file], row)
-        peer = f"{found.peer} {number(found.peer_value)} {found.unit}" if found.peer else ""
+        entry = find(reports[row.file], row)
+        peer = f"{entry.peer} {number(entry.peer_value)} {entry.unit}" if entry.peer else ""
         link = f"[{row.file}](results/{row.file}.md)"
-        ours = f"{number(found.value)} {found.unit}"
-        lines.append(f"| {row.what} | {ours} | {peer} | {number(found.ratio)} | {link} | `{found.category}` |")
+        ours = f"{number(entry.value)} {entry.unit}"
+        lines.append(f"| {row.what} | {ours} | {peer} | {number(entry.ratio)} | {link} | `{entry.category}` |")
     return "\n".join(lines) + "\n"
 
 
 def find(report: BenchmarkReport, row: Row) -> BenchmarkResult:
     """The one result that a row is about. Raises LookupError where there is none, or more than one."""
-    found = [
+    matches = [
         result
         for result in report.results
         if result.name == row.name
@@ -122,9 +122,9 @@ def find(report: BenchmarkReport, row: Row) -> BenchmarkResult:
         and bool(result.peer) == bool(row.peer)
         and row.params.items() <= result.params.items()
     ]
-    if len(found) != 1:
-        raise LookupError(f"{row.file}.json has {len(found)} results for {row}; name it more exactly")
-    return found[0]
+    if len(matches) != 1:
+        raise LookupError(f"{row.file}.json has {len(matches)} results for {row}; name it more exactly")
+    return matches[0]
 
 
 def main() -> int:

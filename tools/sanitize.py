@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN = ROOT / "tools" / "sanitizers"
-MADE = ROOT / "build" / "sanitize"
+BUILD = ROOT / "build" / "sanitize"
 TARGET = "x86_64-unknown-linux-gnu"
 # What is no part of Python, native layer or tests.
 NOT_COPIED = ("extension/", "notebooks/", "docs/images/", "docs/results/")
@@ -132,8 +132,8 @@ def environment(kind: str, folder: Path) -> dict[str, str]:
     # Their interceptors of exceptions look for the C++ library at once.
     variables = {**os.environ, "LD_PRELOAD": " ".join([*libraries, _library("libstdc++.so.6")])}
     for variable, options in chosen.options.items():
-        told = (*options, f"log_path={folder / 'reports' / variable.partition('_')[0].lower()}")
-        variables[variable] = ":".join([*told, *filter(None, [os.environ.get(variable)])])
+        options_of_tool = (*options, f"log_path={folder / 'reports' / variable.partition('_')[0].lower()}")
+        variables[variable] = ":".join([*options_of_tool, *filter(None, [os.environ.get(variable)])])
     # The interpreter's own allocator would hide where its small objects end, and how the threads of NumPy's matrix
     # products wait for each other is not seen.
     variables |= {"PYTHONMALLOC": "malloc", "OPENBLAS_NUM_THREADS": "1"}
@@ -150,16 +150,16 @@ def _library(name: str) -> str:
 
 
 def command(kind: str, arguments: Sequence[str]) -> list[str]:
-    """How to start Python so that the sanitizer can work."""
+    """The command that starts Python so that the sanitizer can work."""
     # ThreadSanitizer needs addresses that are not spread at random further than it expects.
     fixed = ["setarch", "-R"] if kind == "thread" else []
     return [*fixed, sys.executable, *arguments]
 
 
 def reports(folder: Path) -> dict[Path, str]:
-    """What the sanitizers have written, by file."""
-    found = {path: path.read_text(errors="replace") for path in sorted((folder / "reports").glob("*"))}
-    return {path: text for path, text in found.items() if text.strip()}
+    """The reports that the sanitizers have written, by file."""
+    texts = {path: path.read_text(errors="replace") for path in sorted((folder / "reports").glob("*"))}
+    return {path: text for path, text in texts.items() if text.strip()}
 
 
 def clear_reports(folder: Path) -> None:
@@ -239,16 +239,16 @@ def watched(kind: str, folder: Path, arguments: Sequence[str], **options: Any) -
     clear_reports(folder)
     variables = {**environment(kind, folder), "PYTHONPATH": str(folder / "tree")}
     code = subprocess.run(command(kind, arguments), env=variables, check=False, **options).returncode
-    found = reports(folder)
-    for path, text in found.items():
+    written = reports(folder)
+    for path, text in written.items():
         print(f"\n==== {path} ====\n{text}")
-    print(f"{kind}: the run ended with {code}, {len(found)} processes had something to report")
-    return code or int(bool(found))
+    print(f"{kind}: the run ended with {code}, {len(written)} processes had something to report")
+    return code or int(bool(written))
 
 
 def run(kind: str, arguments: Sequence[str], jobs: int = 0) -> int:
     """0 when the tests pass and no sanitizer reports anything. Raises CannotRun."""
-    folder = MADE / kind
+    folder = BUILD / kind
     folder.mkdir(parents=True, exist_ok=True)
     if names := missed(kind, folder):
         raise CannotRun(f"the sanitizer did not find what was planted: {', '.join(names)}; see {OWN / 'planted.cpp'}")

@@ -91,8 +91,8 @@ _CLOCK = re.compile(r"\b(\d{1,2}):(\d\d)\b")
 def words(text: str) -> list[str]:
     """The words of a text as they are compared: numbers below a hundred spelled, spelling American."""
     text = _CLOCK.sub(r"\1 \2", text.lower().replace("-", " "))
-    found = re.findall(r"[a-z']+|\d+", text.replace("\u2019", "'").replace("neighbour", "neighbor"))
-    return [each for word in found for each in (_spelled(int(word)) if word.isdigit() else [word])]
+    tokens = re.findall(r"[a-z']+|\d+", text.replace("\u2019", "'").replace("neighbour", "neighbor"))
+    return [each for word in tokens for each in (_spelled(int(word)) if word.isdigit() else [word])]
 
 
 def _spelled(number: int) -> list[str]:
@@ -124,14 +124,14 @@ def onnx_voice(folder: Path, model: gp.tts.KokoroModel) -> Callable[[str, str], 
     def speak(phonemes: str, voice: str) -> Samples:
         tokens = np.array([[0, *model.tokenizer.phonemes_to_tokens(phonemes), 0]])
         style = model.voice_embeddings.table(voice)[len(phonemes) - 1][None]
-        given = {"tokens": tokens, "style": style, "speed": np.ones(1, np.float32)}
-        return np.asarray(session.run(["audio"], given)[0]).ravel()
+        inputs = {"tokens": tokens, "style": style, "speed": np.ones(1, np.float32)}
+        return np.asarray(session.run(["audio"], inputs)[0]).ravel()
 
     return speak
 
 
 def faster_whisper(folder: Path) -> Callable[[Samples], str]:
-    """What faster-whisper hears, greedily, in float32."""
+    """The text that faster-whisper hears, greedily, in float32."""
     import pygpukit as gp
 
     model = import_module("faster_whisper").WhisperModel(str(folder), device="cpu", compute_type="float32")
@@ -163,7 +163,7 @@ def main() -> int:
         recogniser = gp.asr.load(whisper, progress=False)
         hear, reference = lambda samples: recogniser.transcribe(samples, 24000, beam_size=1).text, None
     counts: dict[str, int] = {}
-    total, told = 0, []
+    total, counted = 0, []
     for sentence in SENTENCES[: args.sentences]:
         said = words(sentence)
         total += len(said)
@@ -173,12 +173,12 @@ def main() -> int:
             line["onnxruntime"] = hear(reference(spoken.phonemes, args.voice))
         for chain in line.keys() - {"said"}:
             counts[chain] = counts.get(chain, 0) + errors(said, words(line[chain]))
-        told.append(line)
+        counted.append(line)
         print(line, flush=True)
     result = {chain: round(100 * count / total, 2) for chain, count in counts.items()}
     print(f"{total} words; word errors in per cent: {result}")
     if args.json:
-        args.json.write_text(json.dumps({"words": total, "word_error_rate": result, "heard": told}, indent=1) + "\n")
+        args.json.write_text(json.dumps({"words": total, "word_error_rate": result, "heard": counted}, indent=1) + "\n")
     return 0
 
 

@@ -85,21 +85,21 @@ def installed(folder: Path, name: str) -> Path:
 
 
 def root_of(site: Path) -> Path:
-    """What CUDA_HOME would name in a folder of wheels of CUDA 13."""
+    """The folder that CUDA_HOME would name in a folder of wheels of CUDA 13."""
     return site / "nvidia" / "cu13"
 
 
 def variables(folder: Path, one: Environment) -> dict[str, str]:
     """The environment of the process that compiles."""
-    found = {name: value for name, value in os.environ.items() if not name.startswith("CUDA_")}
-    found |= {"PYGPUKIT_BACKEND": "sim", "PYGPUKIT_CACHE_DIR": str(folder / "kernels")}
-    found["PYGPUKIT_BUNDLE"] = str(folder / ("kernels.bundle" if one.bundled else "none"))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CUDA_")}
+    kept |= {"PYGPUKIT_BACKEND": "sim", "PYGPUKIT_CACHE_DIR": str(folder / "kernels")}
+    kept["PYGPUKIT_BUNDLE"] = str(folder / ("kernels.bundle" if one.bundled else "none"))
     for name, kit in one.variables:
         root = root_of(installed(folder, kit))
         part = {"PATH": root / "bin", "LD_LIBRARY_PATH": root / "lib"}.get(name, root)
-        old = f"{os.pathsep}{found[name]}" if name in ("PATH", "LD_LIBRARY_PATH") and found.get(name) else ""
-        found[name] = f"{part}{old}"
-    return found
+        old = f"{os.pathsep}{kept[name]}" if name in ("PATH", "LD_LIBRARY_PATH") and kept.get(name) else ""
+        kept[name] = f"{part}{old}"
+    return kept
 
 
 def check(folder: Path, name: str) -> None:
@@ -134,10 +134,10 @@ def check(folder: Path, name: str) -> None:
             backends = operations()
         kernels += len(asked)
         tiles = one.tiles or one.bundled
-        wanted = {"tile", "hopper"} if tiles else {"hopper"} if arch == "sm_90a" else {"mma"}
-        assert backends["half"] in wanted, (arch, backends)
+        expected = {"tile", "hopper"} if tiles else {"hopper"} if arch == "sm_90a" else {"mma"}
+        assert backends["half"] in expected, (arch, backends)
         if arch == "sm_90a":
-            assert backends["tf32"] in wanted and backends["fp8"] in wanted and backends["conv"] == "tile", backends
+            assert backends["tf32"] in expected and backends["fp8"] in expected and backends["conv"] == "tile", backends
         print(f"  {arch}: {backends}", flush=True)
         if name == "newest" and arch == "sm_90a":
             every = [(spec, list(registry.units(spec.source))) for spec in asked]
@@ -186,16 +186,16 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="keeps toolkits and kernels")
     parser.add_argument("environments", nargs="*", metavar="ENVIRONMENT", help=f"some of {', '.join(ENVIRONMENTS)}")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    folder = wanted.folder.resolve()
+    arguments = parser.parse_args()
+    folder = arguments.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    if unknown := [name for name in wanted.environments if name not in ENVIRONMENTS]:
+    if unknown := [name for name in arguments.environments if name not in ENVIRONMENTS]:
         parser.error(f"there is no environment {', '.join(unknown)}")
-    if wanted.here:
-        check(folder, *wanted.environments)
+    if arguments.here:
+        check(folder, *arguments.environments)
         return 0
     failed = []
-    for name in wanted.environments or ENVIRONMENTS:
+    for name in arguments.environments or ENVIRONMENTS:
         begin = time.monotonic()
         for wheels in ENVIRONMENTS[name].wheels:
             installed(folder, wheels)

@@ -40,7 +40,7 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Limit:
-    """What one figure of a part is held to."""
+    """The limit of one figure of a part."""
 
     what: str
     part: str
@@ -48,21 +48,21 @@ class Limit:
     key: str
     value: float
     unit: str
-    least: bool = False  # otherwise the limit is the most that it may be
+    is_minimum: bool = False  # otherwise the limit is the most that it may be
     digits: int = 1
 
     def read(self, part: Figures) -> float | None:
         """The figure, rounded to what the measurement tells; None where it was not measured."""
-        found = part.get(self.section, {}).get(self.key)
-        return None if found is None else round(float(found), self.digits)
+        value = part.get(self.section, {}).get(self.key)
+        return None if value is None else round(float(value), self.digits)
 
     def holds(self, figure: float) -> bool:
-        return operator.ge(figure, self.value) if self.least else operator.le(figure, self.value)
+        return operator.ge(figure, self.value) if self.is_minimum else operator.le(figure, self.value)
 
 
 CONTROLS = ("pause", "resume", "share", "priority", "cancel", "quota")
 LIMITS = (
-    Limit("updates in the page beside launches", "kernel", "busy_cell", "updates_per_s", 10, "/s", least=True),
+    Limit("updates in the page beside launches", "kernel", "busy_cell", "updates_per_s", 10, "/s", is_minimum=True),
     Limit(
         "updates in the page in one native call",
         "kernel",
@@ -70,7 +70,7 @@ LIMITS = (
         "updates_per_s",
         10,
         "/s",
-        least=True,
+        is_minimum=True,
     ),
     *(Limit(f"control {name} in a busy cell", "kernel", f"control_{name}", "max_ms", 200, "ms") for name in CONTROLS),
     Limit("messages while hidden", "kernel", "hidden", "messages", 0, "", digits=0),
@@ -140,7 +140,7 @@ def _cpu_share() -> float:
 
 
 def browser(spec: str, python: str) -> Figures:
-    """What a file of the browser's part measured with this Python."""
+    """The browser's part of a file that was measured with this Python."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figures.json"
         environment = {**os.environ, "PYGPUKIT_UI_REPORT": str(path), "PYGPUKIT_PYTHON": python}
@@ -212,16 +212,18 @@ def table(reports: list[Path]) -> Iterator[str]:
 
 
 def _cells(limit: Limit, figure: float, part: Figures) -> tuple[str, ...]:
-    found = part["environment"]
-    versions = [f"{name} {found[name]}" for name in ("ipykernel", "jupyterlab", "chromium") if name in found]
+    environment = part["environment"]
+    versions = [
+        f"{name} {environment[name]}" for name in ("ipykernel", "jupyterlab", "chromium") if name in environment
+    ]
     until = ', until it reads "queued"' if part[limit.section].get("until") == "queued" else ""
     return (
         f"{limit.what}{until}",
-        f"{'at least' if limit.least else 'at most'} {limit.value:g} {limit.unit}".strip(),
+        f"{'at least' if limit.is_minimum else 'at most'} {limit.value:g} {limit.unit}".strip(),
         f"{figure:.{limit.digits}f} {limit.unit}".strip(),
         "yes" if limit.holds(figure) else "**no**",
         ", ".join(versions),
-        f"{found['machine']}, load {found.get('load_before', 'not recorded')}",
+        f"{environment['machine']}, load {environment.get('load_before', 'not recorded')}",
     )
 
 

@@ -19,17 +19,17 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
 
-def compared(found: Any, golden: dict[str, Any]) -> dict[str, Any]:
-    """What is the same, and how far figures are apart."""
+def compared(result: Any, golden: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are the same, and how far figures are apart."""
     theirs = golden["segments"]
-    pairs = list(zip(found.segments, theirs, strict=False))
+    pairs = list(zip(result.segments, theirs, strict=False))
     # faster-whisper has ends after the sound's.
-    both = [((one.start, other["start"]), (one.end, min(other["end"], found.duration))) for one, other in pairs]
+    both = [((one.start, other["start"]), (one.end, min(other["end"], result.duration))) for one, other in pairs]
     times = [abs(ours - golden_time) for pair in both for ours, golden_time in pair]
     return {
-        "text": [one.text for one in found.segments] == [one["text"] for one in theirs],
-        "tokens": [one.tokens for one in found.segments] == [one["tokens"] for one in theirs],
-        "language": found.language in (None, golden["language"]),
+        "text": [one.text for one in result.segments] == [one["text"] for one in theirs],
+        "tokens": [one.tokens for one in result.segments] == [one["tokens"] for one in theirs],
+        "language": result.language in (None, golden["language"]),
         "seconds_apart": round(max(times, default=0.0), 6),
         "logs_apart": round(max((abs(a.average_logprob - b["average_logprob"]) for a, b in pairs), default=0.0), 6),
     }
@@ -44,18 +44,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("models", nargs="*", default=["whisper-tiny.en", "whisper-base"])
     parser.add_argument("--json", type=Path, help="a file for the figures")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for title in given.models:
+    for title in arguments.models:
         model = gp.asr.load(title, progress=False, dtype="float32")
         for beams in (1, 5):
             for name in NAMES:
-                found = model.transcribe(clip(name), beam_size=beams, temperature=0.0)
+                result = model.transcribe(clip(name), beam_size=beams, temperature=0.0)
                 golden = GOLDENS[title][name][f"beam{beams}"]
-                rows.append({"model": title, "beams": beams, "clip": name, **compared(found, golden)})
+                rows.append({"model": title, "beams": beams, "clip": name, **compared(result, golden)})
                 print(json.dumps(rows[-1]), flush=True)
-        if given.json is not None:
-            given.json.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+        if arguments.json is not None:
+            arguments.json.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
     wrong = [row for row in rows if not (row["text"] and row["tokens"] and row["language"]) or row["seconds_apart"]]
     print(
         f"{len(rows) - len(wrong)} of {len(rows)} are the same; logs at most {max(r['logs_apart'] for r in rows)} apart"

@@ -17,7 +17,7 @@ def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import sanitize
 
-    monkeypatch.setattr(sanitize, "MADE", tmp_path)
+    monkeypatch.setattr(sanitize, "BUILD", tmp_path)
     for variable in ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
         monkeypatch.delenv(variable, raising=False)
     return sanitize

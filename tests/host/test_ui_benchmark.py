@@ -26,8 +26,8 @@ def rows(tmp_path: Path, **parts: object) -> dict[str, list[str]]:
     [
         (Limit("", "", "a", "x", 200, "ms"), 200.04, True),
         (Limit("", "", "a", "x", 200, "ms"), 200.06, False),
-        (Limit("", "", "a", "x", 10, "/s", least=True), 9.96, True),
-        (Limit("", "", "a", "x", 10, "/s", least=True), 9.94, False),
+        (Limit("", "", "a", "x", 10, "/s", is_minimum=True), 9.96, True),
+        (Limit("", "", "a", "x", 10, "/s", is_minimum=True), 9.94, False),
         (Limit("", "", "a", "x", 0, "", digits=0), 1, False),
     ],
 )
