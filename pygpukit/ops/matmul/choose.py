@@ -38,11 +38,11 @@ class Kernel(Protocol):
     def refusal(self, p: Problem) -> str:
         """Why it does not make a product, "" where it takes it."""
 
-    def finishes(self, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
+    def finishes(self, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue) -> bool:
         """True if run() applies the epilogue in its launch."""
 
-    def run(self, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-        """out = after(a @ b). after: where finishes() says so."""
+    def run(self, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+        """out = epilogue(a @ b). epilogue: where finishes() says so."""
 
 
 # Kernels of one group give a row the same bits, so that the fastest is taken; the first group that has one is.
@@ -81,13 +81,13 @@ class MatmulPlan:
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
 
-    def run(self, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-        """out = after(a @ b), of the arrays that the plan was made for."""
+    def run(self, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+        """out = epilogue(a @ b), of the arrays that the plan was made for."""
         assert self.problem is not None
-        if after is None:
+        if epilogue is None:
             self.kernel.run(self.problem, a, b, out)
         else:
-            fused.run(self.kernel, self.problem, a, b, out, after)
+            fused.run(self.kernel, self.problem, a, b, out, epilogue)
 
 
 def choose(p: Problem) -> MatmulPlan:
@@ -126,7 +126,7 @@ def _invariant(p: Problem, by_host: bool) -> MatmulPlan:
     if why := f"on CUDA cores: {p.scales}" if p.scales else p.uncounted:
         return _on_cuda_cores(p, why)
     for kernels in _TENSOR_CORES:
-        taking = [one for one in kernels if not one.refusal(p)]
+        taking = [kernel for kernel in kernels if not kernel.refusal(p)]
         if taking:
             plan = _fastest(taking, p)
             if plan.kernel is fallback:
@@ -139,12 +139,15 @@ def _invariant(p: Problem, by_host: bool) -> MatmulPlan:
 
 def _fastest(kernels: Iterable[Any], p: Problem, unless: str = "refusal") -> MatmulPlan:
     """By the kernel whose time is shortest; of equals the first one."""
-    kernel = min((one for one in kernels if not getattr(one, unless)(p)), key=lambda one: one.time_us(p))
+    kernel = min(
+        (candidate for candidate in kernels if not getattr(candidate, unless)(p)),
+        key=lambda candidate: candidate.time_us(p),
+    )
     return MatmulPlan(kernel.BACKEND, kernel.reason(p), kernel.tiling(p), kernel, p)
 
 
 def _on_cuda_cores(p: Problem, reason: str, backend: str = "plain") -> MatmulPlan:
-    kernel = next(one for one in _CUDA_CORES if not one.refusal(p))
+    kernel = next(candidate for candidate in _CUDA_CORES if not candidate.refusal(p))
     return MatmulPlan(backend, reason, None, kernel, p)
 
 

@@ -58,9 +58,9 @@ def matmul_fp8_sm90(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) ->
     depend on the largest numbers of both. Raises GPUError on other devices, ShapeError, DTypeError.
     """
     what = "matmul_fp8_sm90"
-    for name, one in (("a", a), ("b", b)):
-        if check_array(one, f"{what}: {name}").dtype != float32 or one.ndim != 2:
-            raise DTypeError(f"{what}: {name} is {one.dtype} of shape {one.shape}; it is a float32 matrix")
+    for name, array in (("a", a), ("b", b)):
+        if check_array(array, f"{what}: {name}").dtype != float32 or array.ndim != 2:
+            raise DTypeError(f"{what}: {name} is {array.dtype} of shape {array.shape}; it is a float32 matrix")
     if a.shape[1] != b.shape[0]:
         raise ShapeError(f"{what}: a has shape {a.shape} and b {b.shape}; they must be (m, k) and (k, n)")
     check_devices(what, a, b)
@@ -88,10 +88,10 @@ def w8a16_gemm_sm120(a: GPUArray, b_fp8: GPUArray, b_scale: GPUArray, *, out: GP
 def gemv_bf16(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """matmul() of a bfloat16 vector (k,) and a weight (n, k): (n,) of bfloat16. Raises as matmul()."""
     what = "gemv_bf16"
-    for name, one, axes in (("a", a, 1), ("b", b, 2)):
-        if check_array(one, f"{what}: {name}").dtype != bfloat16 or one.ndim != axes:
+    for name, array, axes in (("a", a, 1), ("b", b, 2)):
+        if check_array(array, f"{what}: {name}").dtype != bfloat16 or array.ndim != axes:
             shape = "(k,)" if axes == 1 else "(n, k)"
-            raise DTypeError(f"{what}: {name} is {one.dtype} of shape {one.shape}; it is bfloat16 {shape}")
+            raise DTypeError(f"{what}: {name} is {array.dtype} of shape {array.shape}; it is bfloat16 {shape}")
     return matmul(a, b.T, out=out)
 
 
@@ -107,8 +107,8 @@ def grouped_gemm_fp8_bf16(
     """
     what = "grouped_gemm_fp8_bf16"
     rows, ids, scale = (
-        check_array(one, f"{what}: {name}")
-        for name, one in (("a", a), ("row_expert_ids", row_expert_ids), ("b_scale", b_scale))
+        check_array(array, f"{what}: {name}")
+        for name, array in (("a", a), ("row_expert_ids", row_expert_ids), ("b_scale", b_scale))
     )
     weight = _weight(what, b_stacked)
     if rows.dtype != bfloat16 or scale.dtype != float32 or ids.dtype not in (int32, int64):
@@ -135,7 +135,7 @@ def grouped_gemm_fp8_bf16(
 
 def fp8_get_sizes(K: int, N: int) -> tuple[int, int, int]:
     """Blocks of 128 of K and of N of a weight, and the bytes of their float32 scales."""
-    down, across = (-(-_extent(one, name) // _BLOCK) for one, name in ((K, "K"), (N, "N")))
+    down, across = (-(-_extent(extent, name) // _BLOCK) for extent, name in ((K, "K"), (N, "N")))
     return down, across, down * across * float32.itemsize
 
 

@@ -62,13 +62,13 @@ def matmul_fp8(
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
     left, right = _checked(what, a, b, scale_a, scale_b)
-    arrays = [a, b, *(one.values for one in (left, right) if one.values is not None)]
+    arrays = [a, b, *(operand.values for operand in (left, right) if operand.values is not None)]
     check_devices(what, *arrays)
     dtype = _result_type(what, a, b, out_dtype, out)
     if out is not None:
         check_out(out, (a.shape[0], b.shape[1]), dtype, what)
     target = out
-    if target is None or any(target.block == one.block for one in arrays):  # may share bytes
+    if target is None or any(target.block == operand.block for operand in arrays):  # may share bytes
         target = native.empty((a.shape[0], b.shape[1]), dtype)
     if target.size:
         plan = _planned(what, a, b, left, right, backend)
@@ -155,7 +155,7 @@ def _result_type(what: str, a: GPUArray, b: GPUArray, out_dtype: DTypeLike | Non
     out_type = None if out is None else check_array(out, f"{what}: out").dtype
     if asked is not None and out_type is not None and asked != out_type:
         raise DTypeError(f"{what}: out_dtype={asked} and out= of {out_type} contradict each other; give one of them")
-    dtype = asked or out_type or next((one.dtype for one in (a, b) if one.dtype in _WIDE), float32)
+    dtype = asked or out_type or next((operand.dtype for operand in (a, b) if operand.dtype in _WIDE), float32)
     if dtype not in _WIDE:
         raise DTypeError(f"{what}: a result of {dtype}; it can be {', '.join(map(str, _WIDE))}")
     return dtype
@@ -190,7 +190,7 @@ def _scale(what: str, scale: Any, lines: int, k: int, of_columns: bool) -> Scale
 def _on_host(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
     import numpy as np
 
-    x, y = (host.values(one).astype(np.float32) for one in (a, b))
+    x, y = (host.values(operand).astype(np.float32) for operand in (a, b))
     total = np.zeros(out.shape, np.float32)
     with np.errstate(all="ignore"):
         for block, first in enumerate(range(0, a.shape[1], _BLOCK)):

@@ -77,20 +77,20 @@ def matmul(
     check_invariant("matmul", invariant)
     target = out if out is None else check_out(out, shape, written, "matmul")
     added = None if out_dtype is not None else out
-    after = None if alpha is _UNIT and beta is _ZERO else _scaled(result, alpha, beta, added)
+    epilogue = None if alpha is _UNIT and beta is _ZERO else _scaled(result, alpha, beta, added)
     if conversion is not None:
-        after = replace(after or Epilogue(), conversion=conversion)
+        epilogue = replace(epilogue or Epilogue(), conversion=conversion)
     if target is None or target.dtype != written or _touches(target, a) or _touches(target, b):
         target = native.empty(shape, written)
     if target.size:
         kind = _family(promoted, result, said)
         computed = promoted if kind else result
         left, right = (x if x.dtype == computed else copying.astype(x, computed) for x in (left, right))
-        p = Problem.of(kind, left, right, result, invariant=invariant is not False, epilogue=after)
+        p = Problem.of(kind, left, right, result, invariant=invariant is not False, epilogue=epilogue)
         full = with_matrix_axes(target, a.ndim == 1, b.ndim == 1)
-        if after is not None and after.residual is not None:
-            after = replace(after, residual=with_matrix_axes(after.residual, a.ndim == 1, b.ndim == 1))
-        (by_name("matmul", backend, p) or choose(p)).run(left, right, full, after)
+        if epilogue is not None and epilogue.residual is not None:
+            epilogue = replace(epilogue, residual=with_matrix_axes(epilogue.residual, a.ndim == 1, b.ndim == 1))
+        (by_name("matmul", backend, p) or choose(p)).run(left, right, full, epilogue)
     if out is None or target is out:
         return target
     copying.copy_to(target, out)
@@ -137,7 +137,10 @@ def matmul_plan(
     if out_dtype is not None or out_scale is not None:
         conversion = quantise.conversion("matmul_plan", result, shape, out_dtype, out_scale)
         if conversion is not None:
-            x, y = (one if one.dtype == computed else native.empty(one.shape, computed) for one in (left, right))
+            x, y = (
+                operand if operand.dtype == computed else native.empty(operand.shape, computed)
+                for operand in (left, right)
+            )
             reason += conversion.reason(plan.backend == cluster.BACKEND and cluster.converts(x, y, conversion))
     return replace(plan, reason=reason)
 

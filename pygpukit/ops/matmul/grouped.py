@@ -37,7 +37,7 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
     groups. Asynchronous. Raises ShapeError, DTypeError, DeviceMismatchError.
     """
     what = "grouped_matmul"
-    x, w, counts = (check_array(one, f"{what}: {name}") for name, one in (("x", x), ("w", w), ("counts", counts)))
+    x, w, counts = (check_array(array, f"{what}: {name}") for name, array in (("x", x), ("w", w), ("counts", counts)))
     if x.dtype not in promotion.FLOATS or w.dtype != x.dtype or counts.dtype not in (int32, int64):
         raise DTypeError(
             f"{what}: x is {x.dtype}, w {w.dtype}, counts {counts.dtype}; "

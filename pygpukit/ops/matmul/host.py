@@ -22,18 +22,18 @@ def refusal(p: Problem) -> str:
     return "" if host.computes() else "kernels compute"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-    """out = after(a @ b)."""
-    arrays = [a, b, out, *(() if after is None else after.arrays())]
-    native.host_launch("matmul", lambda: _compute(a, b, out, after), arrays)
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+    """out = epilogue(a @ b)."""
+    arrays = [a, b, out, *(() if epilogue is None else epilogue.arrays())]
+    native.host_launch("matmul", lambda: _compute(a, b, out, epilogue), arrays)
 
 
-def _compute(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None) -> None:
+def _compute(a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None) -> None:
     import numpy as np
 
     with np.errstate(all="ignore"):
         sums = on_host(a, b, out.dtype)
-        host.store(out, sums if after is None else after.on_host(sums))
+        host.store(out, sums if epilogue is None else epilogue.on_host(sums))
 
 
 def on_host(a: GPUArray, b: GPUArray, dtype: DataType | None = None) -> Any:

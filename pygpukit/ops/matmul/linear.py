@@ -87,15 +87,15 @@ def _linear(
     conversion: quantise.Conversion | None = None,
 ) -> GPUArray:
     operands = {"x": x, "w": w, "bias": bias, "residual": residual}
-    arrays = {name: check_array(one, f"{what}: {name}") for name, one in operands.items() if one is not None}
+    arrays = {name: check_array(array, f"{what}: {name}") for name, array in operands.items() if array is not None}
     dtype = x.dtype
-    if dtype not in promotion.FLOATS or any(one.dtype != dtype for one in arrays.values()):
-        kinds = ", ".join(f"{name} is {one.dtype}" for name, one in arrays.items())
+    if dtype not in promotion.FLOATS or any(array.dtype != dtype for array in arrays.values()):
+        kinds = ", ".join(f"{name} is {array.dtype}" for name, array in arrays.items())
         raise DTypeError(f"{what}: {kinds}; they must be one float type")
     if not (act is None or isinstance(act, str)) or act not in ACTIVATIONS:
         raise ValueError(f"{what}: act={act!r}; it is one of {', '.join(map(repr, ACTIVATIONS))}")
     if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1] or (bias is not None and bias.shape != w.shape[:1]):
-        shapes = ", ".join(f"{name} has shape {one.shape}" for name, one in arrays.items())
+        shapes = ", ".join(f"{name} has shape {array.shape}" for name, array in arrays.items())
         raise ShapeError(f"{what}: {shapes}; x, w and bias must be (..., in), (out, in) and (out,)")
     if act == "swiglu" and w.shape[0] % 2:
         raise ShapeError(f"{what}: act='swiglu' halves the {w.shape[0]} rows of w, which must be even in number")
@@ -106,14 +106,14 @@ def _linear(
     check_devices(what, *arrays.values())
     result = native.empty((rows, columns), dtype if conversion is None else conversion.dtype)
     if result.size:
-        after = Epilogue(
+        epilogue = Epilogue(
             bias=None if bias is None else copying.contiguous(bias),
             act=act,
             residual=None if residual is None else residual.reshape(rows, columns),
             conversion=conversion,
         )
         left, right = x.reshape(rows, x.shape[-1]), w.T
-        choose(Problem.of(family(dtype, dtype, False), left, right, dtype, epilogue=after)).run(
-            left, right, result, after
+        choose(Problem.of(family(dtype, dtype, False), left, right, dtype, epilogue=epilogue)).run(
+            left, right, result, epilogue
         )
     return result.reshape(shape)

@@ -58,7 +58,7 @@ def _scales(facts: device.Facts) -> tuple[float, float]:
 
 def _scaled(entries: Any, steps: float, memory: float) -> Any:
     if isinstance(entries, list):
-        return [_scaled(one, steps, memory) for one in entries]
+        return [_scaled(entry, steps, memory) for entry in entries]
     if not isinstance(entries, dict):
         return entries
     factors = {**dict.fromkeys(_STEPS, steps), **dict.fromkeys(_MEMORY, memory)}

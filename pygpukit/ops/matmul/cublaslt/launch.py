@@ -52,7 +52,7 @@ def reason(p: Problem) -> str:
     return f"{p.dtype}{rounded} by cuBLASLt, where a row's bits may depend on the other rows"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b, where refusal() is ""."""
     types = _types(p)
     assert types is not None
@@ -69,7 +69,7 @@ def product(types: str, a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     """out = a @ b with the same batch axes, where refusal() is ""."""
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     left, right = _form(a), _form(b)
-    a, b = (one if form else copying.clone(one) for one, form in ((a, left), (b, right)))
+    a, b = (operand if form else copying.clone(operand) for operand, form in ((a, left), (b, right)))
     call = _call(types, a.shape, b.shape[-1], left, right, raw.widest(raw.address(dense)))
     if call is None:  # there is one for a result that is aligned
         aligned = native.empty(out.shape, out.dtype)

@@ -24,8 +24,8 @@ _TYPES = (float8_e4m3, float8_e5m2, *_RESULTS)  # in the order of fp8.cu: Elemen
 def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
     """out = (left a) @ (right b), of any strides."""
     arrays = (a, b, out)
-    spans, starts = zip(*(span(one) for one in arrays), strict=True)
-    steps = [[step // one.itemsize for step in one.strides] for one in arrays]
+    spans, starts = zip(*(span(array) for array in arrays), strict=True)
+    steps = [[step // array.itemsize for step in array.strides] for array in arrays]
     scales = (left, right)
     call = _CALL.pack(
         m=a.shape[0],
@@ -34,15 +34,15 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
         start=starts,
         row=[strides[0] for strides in steps],
         column=[strides[1] for strides in steps],
-        scale_line=[one.steps[0] for one in scales],
-        scale_depth=[one.steps[1] for one in scales],
-        lines=[one.lines for one in scales],
-        type=[_TYPES.index(one.dtype) for one in (a, b)],
-        has_scale=[one.values is not None for one in scales],
+        scale_line=[part.steps[0] for part in scales],
+        scale_depth=[part.steps[1] for part in scales],
+        lines=[part.lines for part in scales],
+        type=[_TYPES.index(array.dtype) for array in (a, b)],
+        has_scale=[part.values is not None for part in scales],
         factor=left.number * right.number,
         unused=0,
     )
-    pointers = [spans[2] if one.values is None else span(one.values)[0] for one in scales]
+    pointers = [spans[2] if part.values is None else span(part.values)[0] for part in scales]
     spec = SOURCE.of(f"pk::gemm_scaled<{CTYPES[out.dtype.name]}>")
     kernels.launch(spec, strided.grid(out), strided.THREADS, spans[0], spans[1], *pointers, spans[2], call)
 

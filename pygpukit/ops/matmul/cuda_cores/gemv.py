@@ -43,25 +43,25 @@ def refusal(p: Problem) -> str:
     return ""
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-    """out = after(a @ b)."""
-    if after is None and out.shape[-1] < out.shape[-2]:  # the same sums with the operands' places exchanged
-        a, b, out = (one.swapaxes(-1, -2) for one in (b, a, out))
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+    """out = epilogue(a @ b)."""
+    if epilogue is None and out.shape[-1] < out.shape[-2]:  # the same sums with the operands' places exchanged
+        a, b, out = (array.swapaxes(-1, -2) for array in (b, a, out))
     n = out.shape[-1]
-    packed, arrays = with_epilogue(LAYOUT, n, a, b, out, after)
-    launch(a, b, arrays, packed, prod(out.shape[:-2]), None if after is None else after.packed(n))
+    packed, arrays = with_epilogue(LAYOUT, n, a, b, out, epilogue)
+    launch(a, b, arrays, packed, prod(out.shape[:-2]), None if epilogue is None else epilogue.packed(n))
 
 
 def launch(
-    a: GPUArray, b: GPUArray, arrays: Sequence[GPUArray], packed: bytes, batches: int, after: bytes | None = None
+    a: GPUArray, b: GPUArray, arrays: Sequence[GPUArray], packed: bytes, batches: int, epilogue: bytes | None = None
 ) -> None:
-    """c = after(a @ b), of few rows. arrays: what its pointers point at. packed: a LAYOUT. after: an Epilogue."""
+    """c = epilogue(a @ b), of few rows. arrays: what its pointers point at. packed: a LAYOUT. epilogue: an Epilogue."""
     m, n = a.shape[-2], b.shape[-1]
     along_k = n == 1 or abs(b.strides[-2]) < abs(b.strides[-1])
     stage = _COLUMNS * (_PITCH if along_k else _STEP) + _ROWS * _PITCH
     spec = SOURCE.of(_expression(a.dtype.name, along_k), shared_bytes=_STAGES * stage)
     grid = (-(-n // _COLUMNS), min(batches, _MAX_GRID_Y), -(-m // _ROWS))
-    kernels.launch(spec, grid, (_THREADS, 1, 1), *arrays, packed, nothing() if after is None else after)
+    kernels.launch(spec, grid, (_THREADS, 1, 1), *arrays, packed, nothing() if epilogue is None else epilogue)
 
 
 @cache

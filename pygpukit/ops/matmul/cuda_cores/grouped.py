@@ -23,8 +23,8 @@ def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     """out = the rows of x, each group of them times its matrix of w. counts: contiguous int32."""
     (rows, k), (groups, _, n) = x.shape, w.shape
     arrays = (x, w, out)
-    steps = [[step // one.itemsize for step in one.strides] for one in arrays]
-    spans, starts = zip(*(span(one) for one in arrays), strict=True)
+    steps = [[step // array.itemsize for step in array.strides] for array in arrays]
+    spans, starts = zip(*(span(array) for array in arrays), strict=True)
     call = _CALL.pack(
         rows=rows,
         n=n,

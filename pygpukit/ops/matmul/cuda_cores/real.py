@@ -138,13 +138,13 @@ def refusal(p: Problem) -> str:
     return "" if readings(p.dtype.name, p.a, p.b) else "an operand has no dense axis, or another type"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-    """out = after(a @ b)."""
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+    """out = epilogue(a @ b)."""
     readable, n = operands(a, b), out.shape[-1]
     assert readable is not None
     a, b, read = readable
-    packed, arrays = with_epilogue(gemv.LAYOUT, n, a, b, out, after)
-    launch(a, b, read, arrays, packed, None if after is None else after.packed(n))
+    packed, arrays = with_epilogue(gemv.LAYOUT, n, a, b, out, epilogue)
+    launch(a, b, read, arrays, packed, None if epilogue is None else epilogue.packed(n))
 
 
 def operands(a: GPUArray, b: GPUArray) -> tuple[GPUArray, GPUArray, tuple[int, int]] | None:
@@ -202,19 +202,21 @@ def launch(
     read: tuple[int, int],
     arrays: Sequence[GPUArray],
     packed: bytes,
-    after: bytes | None = None,
+    epilogue: bytes | None = None,
 ) -> None:
-    """c = after(a @ b). read: of readings(). arrays: what its pointers point at. packed: a gemv.LAYOUT. after: an
+    """c = epilogue(a @ b). read: of readings(). arrays: what its pointers point at. packed: a gemv.LAYOUT. epilogue: an
     Epilogue, not of swiglu."""
     *batch, m, k = a.shape
     n, batches = b.shape[-1], prod(batch)
-    one = block(a.dtype.name, batches, m, n, k, read)
-    read = one.reads(read) or read
-    spec = (TENSOR if one.tensor else CORES).of(
-        one.expression(CTYPES[a.dtype.name], read), shared_bytes=one.shared_bytes(a.itemsize, read)
+    chosen = block(a.dtype.name, batches, m, n, k, read)
+    read = chosen.reads(read) or read
+    spec = (TENSOR if chosen.tensor else CORES).of(
+        chosen.expression(CTYPES[a.dtype.name], read), shared_bytes=chosen.shared_bytes(a.itemsize, read)
     )
-    grid = (one.tiles(m, n), min(batches, _MAX_GRID_Y), 1)
-    kernels.launch(spec, grid, (one.threads(), 1, 1), *arrays, packed, gemv.nothing() if after is None else after)
+    grid = (chosen.tiles(m, n), min(batches, _MAX_GRID_Y), 1)
+    kernels.launch(
+        spec, grid, (chosen.threads(), 1, 1), *arrays, packed, gemv.nothing() if epilogue is None else epilogue
+    )
 
 
 def block(dtype: str, batches: int, m: int, n: int, k: int, read: tuple[int, int]) -> Block:
@@ -224,16 +226,20 @@ def block(dtype: str, batches: int, m: int, n: int, k: int, read: tuple[int, int
 
 @by_device
 def _fastest(dtype: str, batches: int, m: int, n: int, k: int, read: tuple[int, int], sms: int, tensor: bool) -> Block:
-    fitting = [one for one in BLOCKS[dtype] if one.tensor == (tensor and dtype == "float64") and one.reads(read)]
-    return min(fitting, key=lambda one: one.time_us(batches, m, n, k, read, sms))
+    fitting = [
+        candidate
+        for candidate in BLOCKS[dtype]
+        if candidate.tensor == (tensor and dtype == "float64") and candidate.reads(read)
+    ]
+    return min(fitting, key=lambda candidate: candidate.time_us(batches, m, n, k, read, sms))
 
 
 def _listed(tensor: bool) -> Iterator[tuple[str, ...]]:
     for dtype, blocks in BLOCKS.items():
-        for one in blocks:
-            if one.tensor == tensor:
-                listed = dict.fromkeys(read for each in _READINGS if (read := one.reads(each)))
-                yield from ((one.expression(CTYPES[dtype], read),) for read in listed)
+        for candidate in blocks:
+            if candidate.tensor == tensor:
+                listed = dict.fromkeys(read for each in _READINGS if (read := candidate.reads(each)))
+                yield from ((candidate.expression(CTYPES[dtype], read),) for read in listed)
 
 
 CORES.lists(lambda: _listed(False))

@@ -37,22 +37,22 @@ def refusal(p: Problem) -> str:
     return ""
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-    """out = after(a @ b): of one type, or out is int32, a and b int8."""
-    n, one = out.shape[-1], tile(out)
-    if after is not None:
-        packed, arrays = with_epilogue(_FUSED_LAYOUT, n, a, b, out, after)
-        spec = fused.SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}{sizes(one)}>")
-        kernels.launch(spec, grid(out, one), THREADS, *arrays, packed, after.packed(n))
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+    """out = epilogue(a @ b): of one type, or out is int32, a and b int8."""
+    n, chosen = out.shape[-1], tile(out)
+    if epilogue is not None:
+        packed, arrays = with_epilogue(_FUSED_LAYOUT, n, a, b, out, epilogue)
+        spec = fused.SOURCE.of(f"pk::gemm_after<{CTYPES[out.dtype.name]}{sizes(chosen)}>")
+        kernels.launch(spec, grid(out, chosen), THREADS, *arrays, packed, epilogue.packed(n))
         return
     if a.shape[-1] == 0:  # an empty sum; nothing of the operands may be read
         copying.fill(out, 0)
         return
     packed, spans = packed_layout(_LAYOUT, n, a, b, out)
     types = CTYPES[a.dtype.name]
-    if out.dtype != a.dtype or one != _TILE:
+    if out.dtype != a.dtype or chosen != _TILE:
         types += f", {CTYPES[out.dtype.name]}"
-    kernels.launch(SOURCE.of(f"pk::gemm<{types}{sizes(one)}>"), grid(out, one), THREADS, *spans, packed)
+    kernels.launch(SOURCE.of(f"pk::gemm<{types}{sizes(chosen)}>"), grid(out, chosen), THREADS, *spans, packed)
 
 
 @SOURCE.lists
@@ -61,20 +61,22 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     yield (*(f"pk::gemm<{ctype}>" for ctype in CTYPES.values()), "pk::gemm<signed char, int>")
     for dtype in (float32, float64):
         ctype = CTYPES[dtype.name]
-        yield tuple(f"pk::gemm<{ctype}, {ctype}{sizes(one)}>" for one in tiles(dtype) if one != _TILE)
+        yield tuple(f"pk::gemm<{ctype}, {ctype}{sizes(extents)}>" for extents in tiles(dtype) if extents != _TILE)
 
 
 @fused.SOURCE.lists
 def _with_epilogue() -> Iterator[tuple[str, ...]]:
     for dtype in promotion.FLOATS:
-        yield tuple(f"pk::gemm_after<{CTYPES[dtype.name]}{sizes(one)}>" for one in tiles(dtype))
+        yield tuple(f"pk::gemm_after<{CTYPES[dtype.name]}{sizes(extents)}>" for extents in tiles(dtype))
 
 
 def tile(out: GPUArray) -> tuple[int, int]:
     """Rows and columns of the result that a thread makes: the most that still give every multiprocessor a block. Sums
     are the same for all."""
     fitting = tiles(out.dtype)
-    return next((one for one in fitting if prod(grid(out, one)) >= device.current().sm_count), fitting[-1])
+    return next(
+        (candidate for candidate in fitting if prod(grid(out, candidate)) >= device.current().sm_count), fitting[-1]
+    )
 
 
 def tiles(dtype: DataType) -> tuple[tuple[int, int], ...]:
@@ -82,13 +84,13 @@ def tiles(dtype: DataType) -> tuple[tuple[int, int], ...]:
     return _TILES if dtype in (float32, float64) else (_TILE,)
 
 
-def sizes(one: tuple[int, int]) -> str:
+def sizes(extents: tuple[int, int]) -> str:
     """Of a name expression's arguments those that say the tile."""
-    return "" if one == _TILE else f", {one[0]}, {one[1]}"
+    return "" if extents == _TILE else f", {extents[0]}, {extents[1]}"
 
 
-def grid(out: GPUArray, one: tuple[int, int] = _TILE) -> tuple[int, int, int]:
+def grid(out: GPUArray, extents: tuple[int, int] = _TILE) -> tuple[int, int, int]:
     """Blocks for a result: its tiles, and its matrices."""
     *batch, m, n = out.shape
-    rows, columns = (threads * per_thread for threads, per_thread in zip(THREADS, one, strict=False))
+    rows, columns = (threads * per_thread for threads, per_thread in zip(THREADS, extents, strict=False))
     return -(-m // rows) * -(-n // columns), min(prod(batch), _MAX_GRID_Y), 1

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _EPILOGUE = in_header("epilogue.cuh", "Epilogue")
 
 
-def in_kernel(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
+def in_kernel(a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue) -> bool:
     """An epilogue that a kernel applies in its own launch, but for conversions."""
-    return after.conversion is None
+    return epilogue.conversion is None
 
 
-def in_another_launch(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
+def in_another_launch(a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue) -> bool:
     """Of kernels whose launch ends with the rounded sums."""
     return False
 
@@ -57,10 +57,12 @@ class Epilogue:
 
     def by_pieces(self, out: GPUArray) -> bool:
         """True if it can be done in whole pieces of 16 bytes: arrays are dense, their rows whole pieces."""
-        arrays = [one for one in (out, self.residual, self.bias) if one is not None]
+        arrays = [array for array in (out, self.residual, self.bias) if array is not None]
         return all(
-            one.shape[-1] * one.itemsize % ALIGNMENT == 0 and one.is_contiguous() and raw.address(one) % ALIGNMENT == 0
-            for one in arrays
+            array.shape[-1] * array.itemsize % ALIGNMENT == 0
+            and array.is_contiguous()
+            and raw.address(array) % ALIGNMENT == 0
+            for array in arrays
         )
 
     def packed(self, columns: int) -> bytes:

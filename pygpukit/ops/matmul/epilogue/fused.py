@@ -27,39 +27,39 @@ _BLOCK = 256
 FINISHED = (float16, bfloat16, float32)  # types that finish() is compiled for
 
 
-def run(kernel: Kernel, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> None:
-    """out = after(a @ b), by a kernel and what it leaves to do."""
-    if after.is_nothing() and after.conversion is None:
+def run(kernel: Kernel, p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue) -> None:
+    """out = epilogue(a @ b), by a kernel and what it leaves to do."""
+    if epilogue.is_nothing() and epilogue.conversion is None:
         kernel.run(p, a, b, out)
-    elif kernel.finishes(a, b, out, after):
-        kernel.run(p, a, b, out, after)
-    elif after.conversion is not None:
+    elif kernel.finishes(a, b, out, epilogue):
+        kernel.run(p, a, b, out, epilogue)
+    elif epilogue.conversion is not None:
         rounded = native.empty(out.shape, a.dtype)
-        run(kernel, p, a, b, rounded, replace(after, conversion=None))
-        after.conversion.of(rounded, out)
+        run(kernel, p, a, b, rounded, replace(epilogue, conversion=None))
+        epilogue.conversion.of(rounded, out)
     else:
         sums = native.empty((*out.shape[:-1], b.shape[-1]), out.dtype)
         kernel.run(p, a, b, sums)
-        finish(sums, out, after)
+        finish(sums, out, epilogue)
 
 
-def finish(sums: GPUArray, out: GPUArray, after: Epilogue) -> None:
-    """out = after(sums): of a kernel's product, dense and rounded to the type."""
-    residual = out if after.residual is None else after.residual
-    ctype, packed_after = CTYPES[out.dtype.name], after.packed(out.shape[-1])
-    if after.act != "swiglu" and after.by_pieces(out):
+def finish(sums: GPUArray, out: GPUArray, epilogue: Epilogue) -> None:
+    """out = epilogue(sums): of a kernel's product, dense and rounded to the type."""
+    residual = out if epilogue.residual is None else epilogue.residual
+    ctype, packed_epilogue = CTYPES[out.dtype.name], epilogue.packed(out.shape[-1])
+    if epilogue.act != "swiglu" and epilogue.by_pieces(out):
         pieces = out.size * out.itemsize // ALIGNMENT
         spec = SOURCE.of(f"pk::finish_pieces<{ctype}>")
-        arrays = (sums, out if after.bias is None else after.bias, residual, out)
-        kernels.launch(spec, _grid(pieces), (_BLOCK, 1, 1), *arrays, struct.pack("<q", pieces), packed_after)
+        arrays = (sums, out if epilogue.bias is None else epilogue.bias, residual, out)
+        kernels.launch(spec, _grid(pieces), (_BLOCK, 1, 1), *arrays, struct.pack("<q", pieces), packed_epilogue)
         return
     steps = [tuple(step // x.itemsize for step in x.strides) for x in (out, residual)]
     extents, strides = layout.collapse(out.shape, steps)
     (target, first), (other, second) = span(out), span(residual)
     packed = _ROWS.pack(size=out.size, ndim=len(extents), shape=extents, start=(first, second), stride=strides)
     spec = SOURCE.of(f"pk::finish<{ctype}>")
-    arrays = (sums, target if after.bias is None else after.bias, other, target)
-    kernels.launch(spec, _grid(out.size), (_BLOCK, 1, 1), *arrays, packed, packed_after)
+    arrays = (sums, target if epilogue.bias is None else epilogue.bias, other, target)
+    kernels.launch(spec, _grid(out.size), (_BLOCK, 1, 1), *arrays, packed, packed_epilogue)
 
 
 def _grid(threads: int) -> tuple[int, int, int]:

@@ -34,8 +34,8 @@ def refusal() -> str:
 
 def product(a: Fp4Matrix, b: Fp4Matrix, out: GPUArray) -> None:
     """out = a @ b^T, dense, of matrices of one format of FORMATS, as matrices.filled() gives them."""
-    (m, n), one = out.shape, (a, b)
-    arrays, factors = zip(*(each.scale_parts() for each in one), strict=True)
+    (m, n), operands = out.shape, (a, b)
+    arrays, factors = zip(*(each.scale_parts() for each in operands), strict=True)
     call = _CALL.pack(
         m=m,
         n=n,
@@ -52,7 +52,7 @@ def product(a: Fp4Matrix, b: Fp4Matrix, out: GPUArray) -> None:
         b.codes,
         a.scales,
         b.scales,
-        *(each.scales if array is None else span(array)[0] for each, array in zip(one, arrays, strict=True)),
+        *(each.scales if array is None else span(array)[0] for each, array in zip(operands, arrays, strict=True)),
         out,
         call,
     )

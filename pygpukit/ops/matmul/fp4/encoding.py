@@ -65,50 +65,50 @@ class Fp4Matrix(NamedTuple):
         return self.scale, 1.0
 
 
-def template(one: Fp4Matrix) -> str:
+def template(matrix: Fp4Matrix) -> str:
     """The kernels' template arguments for a format."""
-    return f"{SCALES[one.scales.dtype.name]}, {one.block}"
+    return f"{SCALES[matrix.scales.dtype.name]}, {matrix.block}"
 
 
-def quantise(x: GPUArray, one: Fp4Matrix, measured: bool) -> None:
+def quantise(x: GPUArray, matrix: Fp4Matrix, measured: bool) -> None:
     """Fills one with the rows of x (n, k). measured: its scale of all is written, too, else divided out."""
     if host.computes():
         from pygpukit.ops.matmul.fp4 import host as fp4_host
 
-        native.host_launch("quantize_fp4", lambda: fp4_host.quantise(x, one, measured), [x, *one.arrays()])
+        native.host_launch("quantize_fp4", lambda: fp4_host.quantise(x, matrix, measured), [x, *matrix.arrays()])
         return
-    of_all, number = one.scale_parts()
+    of_all, number = matrix.scale_parts()
     if of_all is None and number != 1.0:
         of_all = native.empty((), float32)
         copying.fill(of_all, number)
     largest = native.empty((), int32)
-    call, spans = _packed(x, one, _MEASURED if measured else _NO_SCALE if of_all is None else _STATED)
+    call, spans = _packed(x, matrix, _MEASURED if measured else _NO_SCALE if of_all is None else _STATED)
     if measured:
         native.fill(largest, bytes(4))
         blocks = min(-(-x.size // _THREADS), 8 * device.current().sm_count)
         of_type = SOURCE.of(f"pk::fp4_largest<{CTYPES[x.dtype.name]}>")
         kernels.launch(of_type, (blocks, 1, 1), (_THREADS, 1, 1), spans, largest, call)
-    spec = SOURCE.of(f"pk::fp4_quantise<{CTYPES[x.dtype.name]}, {template(one)}>")
+    spec = SOURCE.of(f"pk::fp4_quantise<{CTYPES[x.dtype.name]}, {template(matrix)}>")
     # Every pointer points at something; what it need not read it does not.
-    pointers = (spans, one.codes, one.scales, largest.view("float32") if of_all is None else of_all, largest)
-    kernels.launch(spec, (-(-one.scales.size // _THREADS), 1, 1), (_THREADS, 1, 1), *pointers, call)
+    pointers = (spans, matrix.codes, matrix.scales, largest.view("float32") if of_all is None else of_all, largest)
+    kernels.launch(spec, (-(-matrix.scales.size // _THREADS), 1, 1), (_THREADS, 1, 1), *pointers, call)
 
 
-def numbers(one: Fp4Matrix, out: GPUArray) -> None:
+def numbers(matrix: Fp4Matrix, out: GPUArray) -> None:
     """out (n, k), dense, = the numbers, rounded. codes and scales are dense."""
     if host.computes():
         from pygpukit.ops.matmul.fp4 import host as fp4_host
 
-        native.host_launch("dequantize_fp4", lambda: fp4_host.numbers(one, out), [*one.arrays(), out])
+        native.host_launch("dequantize_fp4", lambda: fp4_host.numbers(matrix, out), [*matrix.arrays(), out])
         return
-    of_all, number = one.scale_parts()
+    of_all, number = matrix.scale_parts()
     if of_all is None and number != 1.0:
         of_all = native.empty((), float32)
         copying.fill(of_all, number)
-    call, _ = _packed(out, one, _NO_SCALE if of_all is None else _STATED)
-    spec = SOURCE.of(f"pk::fp4_numbers<{CTYPES[out.dtype.name]}, {template(one)}>")
-    grid = (-(-one.scales.size // _THREADS), 1, 1)
-    pointers = (one.codes, one.scales, one.scales if of_all is None else span(of_all)[0], out)
+    call, _ = _packed(out, matrix, _NO_SCALE if of_all is None else _STATED)
+    spec = SOURCE.of(f"pk::fp4_numbers<{CTYPES[out.dtype.name]}, {template(matrix)}>")
+    grid = (-(-matrix.scales.size // _THREADS), 1, 1)
+    pointers = (matrix.codes, matrix.scales, matrix.scales if of_all is None else span(of_all)[0], out)
     kernels.launch(spec, grid, (_THREADS, 1, 1), *pointers, call)
 
 
@@ -117,12 +117,12 @@ def _listing() -> Iterator[tuple[str, ...]]:
     for dtype in NUMBERS:
         ctype = CTYPES[dtype.name]
         formats = [f"{SCALES[scales.name]}, {block}" for scales, block in FORMATS]
-        both = [f"pk::fp4_{what}<{ctype}, {one}>" for what in ("quantise", "numbers") for one in formats]
+        both = [f"pk::fp4_{what}<{ctype}, {layout}>" for what in ("quantise", "numbers") for layout in formats]
         yield f"pk::fp4_largest<{ctype}>", *both
 
 
-def _packed(x: GPUArray, one: Fp4Matrix, scaling: int) -> tuple[bytes, GPUArray]:
+def _packed(x: GPUArray, matrix: Fp4Matrix, scaling: int) -> tuple[bytes, GPUArray]:
     flat, start = span(x)
     row, column = (step // x.itemsize for step in x.strides)
-    shape = {"rows": x.shape[0], "columns": x.shape[1], "blocks": one.scales.shape[1]}
+    shape = {"rows": x.shape[0], "columns": x.shape[1], "blocks": matrix.scales.shape[1]}
     return _CALL.pack(**shape, row=row, column=column, start=start, scaling=scaling, unused=0), flat

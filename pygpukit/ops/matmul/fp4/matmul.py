@@ -66,7 +66,7 @@ def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, 
         check_out(out, shape, dtype, what)
     arrays = [*weight.arrays(), *(left.arrays() if isinstance(left, Fp4Matrix) else [left])]
     check_devices(what, *arrays)
-    free = out is not None and out.is_contiguous() and all(out.block != one.block for one in arrays)
+    free = out is not None and out.is_contiguous() and all(out.block != matrix.block for matrix in arrays)
     target = out if out is not None and free and out.dtype == dtype else native.empty(shape, dtype)
     if target.size:
         rows = target.reshape(-1, shape[-1])

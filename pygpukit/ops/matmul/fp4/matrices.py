@@ -57,12 +57,12 @@ def dequantize_fp4(matrix: Any, dtype: DTypeLike = "float32") -> GPUArray:
     """The numbers (n, k) of (codes, scales) or (codes, scales, scale), computed in float32 and rounded to float16,
     bfloat16 or float32. Asynchronous. Raises DTypeError, ShapeError, ValueError."""
     what, target = "dequantize_fp4", as_dtype(dtype)
-    one = checked(what, "matrix", matrix)
+    fp4 = checked(what, "matrix", matrix)
     if target not in encoding.NUMBERS:
         raise DTypeError(f"{what}: numbers of {target}; they can be {names(encoding.NUMBERS)}")
-    out = native.empty((one.codes.shape[0], one.columns), target)
+    out = native.empty((fp4.codes.shape[0], fp4.columns), target)
     if out.size:
-        encoding.numbers(_dense(one), out)
+        encoding.numbers(_dense(fp4), out)
     return out
 
 
@@ -73,14 +73,14 @@ def checked(what: str, operand: str, value: Any) -> Fp4Matrix:
             f"{what}: {operand} is a {type(value).__name__}; it is (codes, scales) or (codes, scales, scale), as "
             "gp.ops.quantize_nvfp4() and gp.ops.quantize_mxfp4() give them"
         )
-    one = Fp4Matrix(*value)
-    codes, scales = check_array(one.codes, f"{what}: codes"), check_array(one.scales, f"{what}: scales")
+    fp4 = Fp4Matrix(*value)
+    codes, scales = check_array(fp4.codes, f"{what}: codes"), check_array(fp4.scales, f"{what}: scales")
     if codes.dtype != uint8 or scales.dtype not in (float8_e4m3, uint8):
         raise DTypeError(
             f"{what}: codes of {operand} are {codes.dtype} and scales {scales.dtype}; codes are uint8, scales "
             "float8_e4m3 (NVFP4) or uint8 (MXFP4): .view() gives other bits a type"
         )
-    one = one._replace(scale=_checked_scale(f"{what}: {operand}", one.scale))
+    fp4 = fp4._replace(scale=_checked_scale(f"{what}: {operand}", fp4.scale))
     fits = codes.ndim == 2 == scales.ndim and codes.shape[0] == scales.shape[0]
     if not fits or not any(
         scales.dtype == kind and 2 * codes.shape[1] == scales.shape[1] * block for kind, block in encoding.FORMATS
@@ -89,21 +89,21 @@ def checked(what: str, operand: str, value: Any) -> Fp4Matrix:
             f"{what}: codes of {operand} have shape {codes.shape} and scales {scales.shape} of {scales.dtype}; they "
             "are (n, k/2) and, of float8_e4m3, (n, k/16) or (n, k/32), of uint8 (n, k/32)"
         )
-    return one
+    return fp4
 
 
-def filled(one: Fp4Matrix) -> Fp4Matrix:
+def filled(matrix: Fp4Matrix) -> Fp4Matrix:
     """As the kernels read it: dense rows of whole 64 numbers, from a multiple of 16 bytes on."""
-    extra = -one.columns % _MIN_COLUMNS
-    if not extra and all(part.is_contiguous() and raw.address(part) % 16 == 0 for part in one[:2]):
-        return one
+    extra = -matrix.columns % _MIN_COLUMNS
+    if not extra and all(part.is_contiguous() and raw.address(part) % 16 == 0 for part in matrix[:2]):
+        return matrix
     parts = []
-    for part, more in ((one.codes, extra // 2), (one.scales, extra // one.block)):
+    for part, more in ((matrix.codes, extra // 2), (matrix.scales, extra // matrix.block)):
         padded = native.empty((part.shape[0], part.shape[1] + more), part.dtype)
         native.fill(padded, bytes(1))
         copying.copy_to(part, padded[:, : part.shape[1]])
         parts.append(padded)
-    return Fp4Matrix(parts[0], parts[1], one.scale)
+    return Fp4Matrix(parts[0], parts[1], matrix.scale)
 
 
 def names(dtypes: tuple[DataType, ...]) -> str:
@@ -140,5 +140,5 @@ def _fill(x: GPUArray, matrix: Fp4Matrix, measured: bool) -> None:
         copying.fill(matrix.scale, 1.0)
 
 
-def _dense(one: Fp4Matrix) -> Fp4Matrix:
-    return one._replace(codes=copying.contiguous(one.codes), scales=copying.contiguous(one.scales))
+def _dense(matrix: Fp4Matrix) -> Fp4Matrix:
+    return matrix._replace(codes=copying.contiguous(matrix.codes), scales=copying.contiguous(matrix.scales))

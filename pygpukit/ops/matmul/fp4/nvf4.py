@@ -98,9 +98,9 @@ def gemv_nvf4_bf16(
 def matmul_nvf4_bf16_sm120(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
     """a (M, K) @ b (K, N) of bfloat16, both made NVFP4 first: bfloat16, on SM 12.0 alone. Raises as matmul_fp4()."""
     what = "matmul_nvf4_bf16_sm120"
-    for name, one in (("a", a), ("b", b)):
-        if check_array(one, f"{what}: {name}").dtype != bfloat16:
-            raise DTypeError(f"{what}: {name} is {one.dtype}; it is bfloat16")
+    for name, array in (("a", a), ("b", b)):
+        if check_array(array, f"{what}: {name}").dtype != bfloat16:
+            raise DTypeError(f"{what}: {name} is {array.dtype}; it is bfloat16")
     return matmul_fp4(quantize_nvfp4(a), quantize_nvfp4(b.T), out_dtype=bfloat16, out=out)
 
 

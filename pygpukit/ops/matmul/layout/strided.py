@@ -37,9 +37,9 @@ def packed_layout(structure: Structure, n: int, *operands: GPUArray) -> tuple[by
 
 
 def with_epilogue(
-    structure: Structure, n: int, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None
+    structure: Structure, n: int, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None
 ) -> tuple[bytes, tuple[GPUArray, ...]]:
     """GemmLayout of a product with an epilogue, and what its pointers point at: a, b, bias, residual, out."""
-    residual = out if after is None or after.residual is None else after.residual
+    residual = out if epilogue is None or epilogue.residual is None else epilogue.residual
     packed, (left, right, target, other) = packed_layout(structure, n, a, b, out, residual)
-    return packed, (left, right, target if after is None or after.bias is None else after.bias, other, target)
+    return packed, (left, right, target if epilogue is None or epilogue.bias is None else epilogue.bias, other, target)

@@ -42,11 +42,13 @@ def reason(p: Problem) -> str:
     return f"{p.dtype} on tensor cores, summed in float32, by mma.sync: {half.missing()}"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b, all of one type and with the same batch axes, wherever they lie."""
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
-    a, b = (one if as_it_is(one, one.itemsize) is not None else copying.clone(one) for one in (a, b))
+    a, b = (
+        operand if as_it_is(operand, operand.itemsize) is not None else copying.clone(operand) for operand in (a, b)
+    )
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     unaligned.product(a, b, dense, unaligned.fastest(m, n, k, prod(out.shape[:-2]), p.device.sm_count)[1])

@@ -81,19 +81,19 @@ class Block:
         return sum(sizes) * self.stages * 2
 
     def __str__(self) -> str:
-        return f"odd {self.rows}x{self.columns}x{self.depth}"
+        return f"unaligned {self.rows}x{self.columns}x{self.depth}"
 
 
 @by_device
 def blocks() -> tuple[Block, ...]:
     """As the table has them."""
-    return tuple(Block(**one) for one in times.table()["odd"])
+    return tuple(Block(**fields) for fields in times.table()["odd"])
 
 
 def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple[float, Block]:
     """The block whose measured times are shortest, and these."""
-    fitting = [one for one in _fitting() if one.rows <= max(m, _PADDED_ROWS)] or [_fitting()[-1]]
-    times = [one.time_us(m, n, k, batches, multiprocessors) for one in fitting]
+    fitting = [candidate for candidate in _fitting() if candidate.rows <= max(m, _PADDED_ROWS)] or [_fitting()[-1]]
+    times = [candidate.time_us(m, n, k, batches, multiprocessors) for candidate in fitting]
     return min(times), fitting[times.index(min(times))]
 
 
@@ -101,9 +101,12 @@ def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple
 def _fitting() -> tuple[Block, ...]:
     """The blocks whose operands the device's shared memory holds, however they lie; the smallest one last."""
     room = device.current().shared_bytes
-    size = {one: max(one.shared_bytes(*along) for along in product_of((False, True), repeat=2)) for one in blocks()}
-    smallest = min(blocks(), key=lambda one: size[one])
-    return (*(one for one in blocks() if size[one] <= room and one != smallest), smallest)
+    size = {
+        candidate: max(candidate.shared_bytes(*along) for along in product_of((False, True), repeat=2))
+        for candidate in blocks()
+    }
+    smallest = min(blocks(), key=lambda candidate: size[candidate])
+    return (*(candidate for candidate in blocks() if size[candidate] <= room and candidate != smallest), smallest)
 
 
 def refusal(p: Problem) -> str:
@@ -131,15 +134,15 @@ def reason(p: Problem) -> str:
     return half.reason(p)
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b."""
-    one = _faster(p)
-    assert one is not None
+    block = _faster(p)
+    assert block is not None
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     left, right, result = a, b, dense
     if out.ndim > 2 and is_one_product(b, a, dense):
         left, right, result = rows_of(a), matrix_of(b), rows_of(dense)
-    product(left, right, result, one)
+    product(left, right, result, block)
     if dense is not out:
         copying.copy_to(dense, out)
 
@@ -171,7 +174,7 @@ def missing() -> str:
     return builder.missing(UNALIGNED.of(next(iter(_listing()))[0]))
 
 
-def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:
+def product(a: GPUArray, b: GPUArray, out: GPUArray, block: Block) -> None:
     """out = a @ b, all of one type and with the same batch axes; a and b as reading.as_it_is() reads whole elements.
     out: dense."""
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
@@ -190,9 +193,9 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:
         k=k,
     )
     launch(
-        UNALIGNED.of(_expression(out.dtype.name, one, *along), shared_bytes=one.shared_bytes(*along)),
-        (-(-m // one.rows) * -(-n // one.columns), prod(out.shape[:-2]), 1),
-        (one.threads(), 1, 1),
+        UNALIGNED.of(_expression(out.dtype.name, block, *along), shared_bytes=block.shared_bytes(*along)),
+        (-(-m // block.rows) * -(-n // block.columns), prod(out.shape[:-2]), 1),
+        (block.threads(), 1, 1),
         first,
         second,
         out,
@@ -200,12 +203,14 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Block) -> None:
     )
 
 
-def _expression(dtype: str, one: Block, a_along_k: bool, b_along_k: bool) -> str:
-    numbers = f"{one.rows}, {one.columns}, {one.depth}, {one.down}, {one.across}, {one.stages}, {one.blocks}"
+def _expression(dtype: str, block: Block, a_along_k: bool, b_along_k: bool) -> str:
+    numbers = (
+        f"{block.rows}, {block.columns}, {block.depth}, {block.down}, {block.across}, {block.stages}, {block.blocks}"
+    )
     return f"pk::odd<{CTYPES[dtype]}, {numbers}, {str(a_along_k).lower()}, {str(b_along_k).lower()}>"
 
 
 @UNALIGNED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for dtype, one in product_of(_TYPES, blocks()):
-        yield tuple(_expression(dtype, one, *along) for along in product_of((False, True), repeat=2))
+    for dtype, block in product_of(_TYPES, blocks()):
+        yield tuple(_expression(dtype, block, *along) for along in product_of((False, True), repeat=2))

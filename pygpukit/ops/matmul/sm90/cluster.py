@@ -98,28 +98,32 @@ def does(p: Problem) -> str:
 def _fastest(family: str, extents: tuple[int, int, int, int], transposed: bool, halved: bool = False) -> Tile:
     """The tile of a pair of blocks whose measured times are shortest. turned: a lies along m. halved: b lies along n,
     and gated or converted results are written."""
-    fitting = [one for one in cluster_tiles(family) if one.general >= transposed and (not halved or _is_halved(one))]
-    return min(fitting, key=lambda one: _time_us(family, extents, one))
+    fitting = [
+        candidate
+        for candidate in cluster_tiles(family)
+        if candidate.general >= transposed and (not halved or _is_halved(candidate))
+    ]
+    return min(fitting, key=lambda candidate: _time_us(family, extents, candidate))
 
 
-def _time_us(family: str, extents: tuple[int, int, int, int], one: Tile) -> float:
+def _time_us(family: str, extents: tuple[int, int, int, int], tile: Tile) -> float:
     products, m, n, k = extents
     size, clusters = {"half": 2, "tf32": 4, "fp8": 1}[family], max(device.current().sm_count // common.CLUSTER, 1)
-    return one.time_us(m, n, k, products, size, clusters)
+    return tile.time_us(m, n, k, products, size, clusters)
 
 
-def finishes(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue) -> bool:
+def finishes(a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue) -> bool:
     """True if there is an epilogue, and product() applies it in its launch."""
-    if (after.is_nothing() and after.conversion is None) or not after.by_pieces(out):
+    if (epilogue.is_nothing() and epilogue.conversion is None) or not epilogue.by_pieces(out):
         return False
-    if after.conversion is not None:
-        return after.act != "swiglu" and converts(a, b, after.conversion)
-    return after.act != "swiglu" or _is_written_otherwise(a, b)
+    if epilogue.conversion is not None:
+        return epilogue.act != "swiglu" and converts(a, b, epilogue.conversion)
+    return epilogue.act != "swiglu" or _is_written_otherwise(a, b)
 
 
 def converts(a: GPUArray, b: GPUArray, conversion: Conversion) -> bool:
     """True if product() converts a @ b in its launch, for a dense result."""
-    aligned = all(b.shape[-1] * one.itemsize % ALIGNMENT == 0 for one in (a, conversion.dtype))
+    aligned = all(b.shape[-1] * operand.itemsize % ALIGNMENT == 0 for operand in (a, conversion.dtype))
     return aligned and conversion.dtype in CONVERTED and _is_written_otherwise(a, b)
 
 
@@ -133,27 +137,27 @@ def _is_written_otherwise(a: GPUArray, b: GPUArray) -> bool:
     return left is None or not left.transposed
 
 
-def _is_halved(one: Tile) -> bool:
+def _is_halved(tile: Tile) -> bool:
     """True if halves of a tile's columns are whole copies of operands along n."""
-    return one.columns % (2 * common.CHUNK) == 0
+    return tile.columns % (2 * common.CHUNK) == 0
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-    """out = after(a @ b), where finishes() says so."""
-    product(a, b, out, after)
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+    """out = epilogue(a @ b), where finishes() says so."""
+    product(a, b, out, epilogue)
 
 
-def product(a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
+def product(a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b, stacks of matrices with the same batch axes: float16, bfloat16, or float32 rounded to tf32.
 
-    after: what comes after the rounded product in the same launch, where finishes() says so.
+    epilogue: what comes after the rounded product in the same launch, where finishes() says so.
     """
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
-        if after is not None and after.residual is not None:
-            after = replace(after, residual=rows_of(after.residual))
-    scale = _NO_SCALE if after is None or after.conversion is None else _scale(after.conversion.scale)
-    _launch("tf32" if a.dtype == float32 else "half", a, b, scale, _NO_SCALE, out, _UNSCALED, after)
+        if epilogue is not None and epilogue.residual is not None:
+            epilogue = replace(epilogue, residual=rows_of(epilogue.residual))
+    scale = _NO_SCALE if epilogue is None or epilogue.conversion is None else _scale(epilogue.conversion.scale)
+    _launch("tf32" if a.dtype == float32 else "half", a, b, scale, _NO_SCALE, out, _UNSCALED, epilogue)
 
 
 def scaled(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) -> None:
@@ -173,84 +177,84 @@ def _launch(
     right: Scale,
     out: GPUArray,
     scaling: int,
-    after: Epilogue | None = None,
+    epilogue: Epilogue | None = None,
 ) -> None:
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
     along_k = kind != "half"  # only numbers of 16 bits are read along m and n, too
     stacks = readable(a, "rows", along_k), readable(b, "columns", along_k)
     transposed = stacks[0].transposed, not stacks[1].transposed
     products, across_b = prod(out.shape[:-2]), b.shape[-1]
-    after = after or Epilogue()
-    how = _GATED if after.act == "swiglu" else _CONVERTED if after.conversion is not None else _ROUNDED
-    one = _fastest(kind, (products, m, across_b, k), transposed[0], how != _ROUNDED and transposed[1])
-    operands = common.mapped(stacks, _tma_boxes(one, scaling, transposed), (m, across_b), transposed, k)
+    epilogue = epilogue or Epilogue()
+    how = _GATED if epilogue.act == "swiglu" else _CONVERTED if epilogue.conversion is not None else _ROUNDED
+    tile = _fastest(kind, (products, m, across_b, k), transposed[0], how != _ROUNDED and transposed[1])
+    operands = common.mapped(stacks, _tma_boxes(tile, scaling, transposed), (m, across_b), transposed, k)
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     scales, result = (left, right), a.dtype if how == _CONVERTED else out.dtype
     call = _CALL.pack(
         row=n,
         matrix=m * n,
-        scale_line=[one.steps[0] for one in scales],
-        scale_depth=[one.steps[1] for one in scales],
+        scale_line=[part.steps[0] for part in scales],
+        scale_depth=[part.steps[1] for part in scales],
         m=m,
         n=n,
         k=k,
         products=products,
         matrices=[stack.matrices for stack in stacks],
         repeat=[stack.repeat for stack in stacks],
-        line_shift=[one.lines.bit_length() - 1 for one in scales],  # of 1 or 128
-        has_scale=[one.values is not None for one in scales],
+        line_shift=[part.lines.bit_length() - 1 for part in scales],  # of 1 or 128
+        has_scale=[part.values is not None for part in scales],
         factor=left.number * right.number,
         whole=n * out.itemsize % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
-        follows=not after.is_nothing(),
+        follows=not epilogue.is_nothing(),
         type=CONVERTED.get(out.dtype, 0),
         bytes=out.itemsize,
-        after=after.packed(n),
+        after=epilogue.packed(n),
     )
-    clusters = products * -(-m // one.rows) * -(-across_b // one.columns)
+    clusters = products * -(-m // tile.rows) * -(-across_b // tile.columns)
     launch(
-        SOURCE.of(_expression(a.dtype.name, result.name, scaling, one.columns, transposed, how)),
+        SOURCE.of(_expression(a.dtype.name, result.name, scaling, tile.columns, transposed, how)),
         (min(clusters, max(device.current().sm_count // common.CLUSTER, 1)) * common.CLUSTER, 1, 1),
         common.THREADS,
         call,
         *operands,
-        *(dense if one.values is None else span(one.values)[0] for one in scales),
-        *(dense if array is None else array for array in (after.bias, after.residual)),
+        *(dense if part.values is None else span(part.values)[0] for part in scales),
+        *(dense if array is None else array for array in (epilogue.bias, epilogue.residual)),
         dense,
     )
     if dense is not out:
         copying.copy_to(dense, out)
 
 
-def _tma_boxes(one: Tile, scaling: int, transposed: tuple[bool, bool]) -> tuple[int, int]:
+def _tma_boxes(tile: Tile, scaling: int, transposed: tuple[bool, bool]) -> tuple[int, int]:
     """Lines of a and of b that are copied at a time: cluster.cu, Copier."""
-    if scaling != _UNSCALED and one.columns > _BOX_LINES:
+    if scaling != _UNSCALED and tile.columns > _BOX_LINES:
         return _BOX_LINES, _BOX_LINES
     return common.CHUNK if transposed[0] else _BOX_LINES, common.CHUNK // common.CLUSTER if transposed[
         1
-    ] else one.columns // common.CLUSTER
+    ] else tile.columns // common.CLUSTER
 
 
 def _expression(
     element: str, result: str, scaling: int, columns: int, transposed: tuple[bool, bool], how: int = _ROUNDED
 ) -> str:
-    flags = ", ".join("true" if one else "false" for one in transposed) + (f", {how}" if how else "")
+    flags = ", ".join("true" if flag else "false" for flag in transposed) + (f", {how}" if how else "")
     return f"pk::hopper_product<{_ELEMENTS[element]}, {_ELEMENTS[result]}, {scaling}, {columns}, {flags}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     straight = False, False
-    for name, one, b_transposed in product_of(common.HALVES, cluster_tiles("half"), (False, True)):
-        for a_transposed in (False, True)[: 1 + one.general]:
-            yield (_expression(name, name, _UNSCALED, one.columns, (a_transposed, b_transposed)),)
-        for how in (_GATED, _CONVERTED) if _is_halved(one) or not b_transposed else ():
-            yield (_expression(name, name, _UNSCALED, one.columns, (False, b_transposed), how),)
-    for one in cluster_tiles("tf32"):
-        yield (_expression("float32", "float32", _UNSCALED, one.columns, straight),)
-    for element, result, scaling, one in product_of(
+    for name, tile, b_transposed in product_of(common.HALVES, cluster_tiles("half"), (False, True)):
+        for a_transposed in (False, True)[: 1 + tile.general]:
+            yield (_expression(name, name, _UNSCALED, tile.columns, (a_transposed, b_transposed)),)
+        for how in (_GATED, _CONVERTED) if _is_halved(tile) or not b_transposed else ():
+            yield (_expression(name, name, _UNSCALED, tile.columns, (False, b_transposed), how),)
+    for tile in cluster_tiles("tf32"):
+        yield (_expression("float32", "float32", _UNSCALED, tile.columns, straight),)
+    for element, result, scaling, tile in product_of(
         ("float8_e4m3", "float8_e5m2"), _RESULTS, (_BY_LINE, _BY_BLOCK), cluster_tiles("fp8")
     ):
-        yield (_expression(element, result, scaling, one.columns, straight),)
+        yield (_expression(element, result, scaling, tile.columns, straight),)
 
 
 @by_device
@@ -267,7 +271,7 @@ def _unsupported(family: str | None, dtype: DataType, extents: tuple[int, int, i
     if not is_sim() and capability != common.SM:
         return f"its instructions are those of SM 9.0; this device is SM {capability / 10:.1f}"
     products, m, n, _ = extents
-    smallest = min(one.columns for one in cluster_tiles(family))
+    smallest = min(tile.columns for tile in cluster_tiles(family))
     if max(extents) >= 2**31 - 2 * _ROWS or products * -(-m // _ROWS) * -(-n // smallest) >= 2**31:
         return f"extents of {extents} are more than these kernels count"
     return "" if is_sim() else tensor_maps.refusal()

@@ -35,7 +35,7 @@ BACKEND, reason, does, finishes = cluster.BACKEND, cluster.reason, cluster.does,
 @by_device
 def tiles() -> tuple[Tile, ...]:
     """The tiles of a block, with measured times: the table. general: compiled for a that lies along m, too."""
-    return tuple(Tile(**one) for one in times.table()["turns"])
+    return tuple(Tile(**fields) for fields in times.table()["turns"])
 
 
 @by_device
@@ -47,12 +47,12 @@ def fastest(shape: tuple[int, int, int, int], transposed: bool, along_k: bool) -
     if k % common.CHUNK or (not along_k and n % common.CHUNK):
         return None
     times = (
-        (one.time_us(m, n, k, products, _SIZE, device.current().sm_count), one)
-        for one in tiles()
-        if one.general >= transposed
+        (candidate.time_us(m, n, k, products, _SIZE, device.current().sm_count), candidate)
+        for candidate in tiles()
+        if candidate.general >= transposed
     )
-    time, one = min(times, key=lambda pair: pair[0])
-    return one, time
+    time, tile = min(times, key=lambda pair: pair[0])
+    return tile, time
 
 
 def refusal(p: Problem) -> str:
@@ -87,23 +87,23 @@ def _fastest(p: Problem) -> tuple[Tile, float] | None:
     return fastest(p.folded.extents, p.a_transposed, p.b_along_k)
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
-    """out = after(a @ b): with something after it by pairs of blocks, whose bits are the same."""
-    if after is not None:
-        cluster.run(p, a, b, out, after)
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
+    """out = epilogue(a @ b): with something after it by pairs of blocks, whose bits are the same."""
+    if epilogue is not None:
+        cluster.run(p, a, b, out, epilogue)
         return
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
     product(a, b, out, tiling(p))
 
 
-def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
+def product(a: GPUArray, b: GPUArray, out: GPUArray, tile: Tile) -> None:
     """out = a @ b by tiles of one kind: stacks of matrices of bfloat16 or float16 with the same batch axes, in extents
     that cluster.py takes. A row's bits depend on k, the type and the columns alone."""
     m, n, k, products = out.shape[-2], out.shape[-1], a.shape[-1], prod(out.shape[:-2])
     stacks = readable(a, "rows"), readable(b, "columns")
     transposed = stacks[0].transposed, not stacks[1].transposed
-    tma_boxes = (common.CHUNK if transposed[0] else one.rows, common.CHUNK if transposed[1] else one.columns)
+    tma_boxes = (common.CHUNK if transposed[0] else tile.rows, common.CHUNK if transposed[1] else tile.columns)
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     call = _CALL.pack(
         row=n,
@@ -116,21 +116,21 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, one: Tile) -> None:
         repeat=[stack.repeat for stack in stacks],
         whole=n * _SIZE % ALIGNMENT == 0 and raw.address(dense) % ALIGNMENT == 0,
     )
-    blocks = products * -(-m // one.rows) * -(-n // one.columns)
-    spec = SOURCE.of(_expression(a.dtype.name, one, transposed))
+    blocks = products * -(-m // tile.rows) * -(-n // tile.columns)
+    spec = SOURCE.of(_expression(a.dtype.name, tile, transposed))
     operands = common.mapped(stacks, tma_boxes, (m, n), transposed, k)
     launch(spec, (min(blocks, device.current().sm_count), 1, 1), common.THREADS, call, *operands, dense)
     if dense is not out:
         copying.copy_to(dense, out)
 
 
-def _expression(element: str, one: Tile, transposed: tuple[bool, bool]) -> str:
+def _expression(element: str, tile: Tile, transposed: tuple[bool, bool]) -> str:
     flags = ", ".join("true" if side else "false" for side in transposed)
-    return f"pk::hopper_turns<{common.HALVES[element]}, {one.rows}, {one.columns}, {flags}>"
+    return f"pk::hopper_turns<{common.HALVES[element]}, {tile.rows}, {tile.columns}, {flags}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for element, one, b_transposed in product_of(common.HALVES, tiles(), (False, True)):
-        for a_transposed in (False, True)[: 1 + one.general]:
-            yield (_expression(element, one, (a_transposed, b_transposed)),)
+    for element, tile, b_transposed in product_of(common.HALVES, tiles(), (False, True)):
+        for a_transposed in (False, True)[: 1 + tile.general]:
+            yield (_expression(element, tile, (a_transposed, b_transposed)),)

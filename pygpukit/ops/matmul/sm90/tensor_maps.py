@@ -48,10 +48,10 @@ def refusal() -> str:
 
 @cache
 def _refusal(device: int) -> str:
-    one, other = (_encoded(device, 2, 128, (64, 128, 1), (128, 16384), place) for place in _PLACES)
-    if one[_ADDRESS:] == other[_ADDRESS:] and all(
+    first, other = (_encoded(device, 2, 128, (64, 128, 1), (128, 16384), place) for place in _PLACES)
+    if first[_ADDRESS:] == other[_ADDRESS:] and all(
         encoded[:_ADDRESS] == place.to_bytes(_ADDRESS, "little")
-        for encoded, place in zip((one, other), _PLACES, strict=True)
+        for encoded, place in zip((first, other), _PLACES, strict=True)
     ):
         return ""
     return "this driver's CUtensorMap does not begin with the array's address"

@@ -91,7 +91,7 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
         (1, 1, 1),
         *(span(array)[0] for array in (rows.array, columns.array)),
         dense,
-        *(_numbers(one) for one in (left, right)),
+        *(_numbers(operand) for operand in (left, right)),
         *(struct.pack("<i", number) for number in (m, n, k, rows.lead, *left.steps, *right.steps)),
     )
     if not direct:
@@ -102,9 +102,9 @@ def _numbers(scale: Scale) -> GPUArray:
     """The scales on the device, from the first one on."""
     if scale.values is not None:
         return span(scale.values)[0]
-    one = native.empty((1,), float32)
-    copying.fill(one, scale.number)
-    return one
+    number = native.empty((1,), float32)
+    copying.fill(number, scale.number)
+    return number
 
 
 def _expression(element: str, result: str, by_block: bool) -> str:

@@ -77,9 +77,9 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
     results = (a.dtype, float32)
     direct = out.is_contiguous() and out.dtype in results
     dense = out if direct else native.empty((m, n), a.dtype if out.dtype == a.dtype else float32)
-    one = next((one for one in _TILES if m <= one.rows), _TILES[-1])
-    if one is _TILES[0] and n > one.columns * device.current().sm_count:
-        one = _BUSY
+    chosen = next((chosen for chosen in _TILES if m <= chosen.rows), _TILES[-1])
+    if chosen is _TILES[0] and n > chosen.columns * device.current().sm_count:
+        chosen = _BUSY
     operands = [left.values, None if right.by_block else right.values, right.values if right.by_block else None]
     counts = (m, n, -(-k // BLOCK))
     steps = (left.steps[:1], right.steps[:1], right.steps)
@@ -87,8 +87,8 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
     for values, count, step in zip(operands, counts, steps, strict=True):
         numbers += [count if values is not None else 0, *step]
     launch(
-        DECODED.of(_expression(b.dtype.name, a.dtype.name, dense.dtype.name, one)),
-        (-(-m // one.rows) * -(-n // one.columns), 1, 1),
+        DECODED.of(_expression(b.dtype.name, a.dtype.name, dense.dtype.name, chosen)),
+        (-(-m // chosen.rows) * -(-n // chosen.columns), 1, 1),
         (1, 1, 1),
         *(span(array)[0] for array in (rows.array, columns.array)),
         span(dense)[0],
@@ -100,13 +100,13 @@ def product(a: GPUArray, b: GPUArray, left: Scale, right: Scale, out: GPUArray) 
         copying.copy_to(dense, out)
 
 
-def _expression(weight: str, element: str, result: str, one: _Tile) -> str:
+def _expression(weight: str, element: str, result: str, tile: _Tile) -> str:
     types = f"{WEIGHTS[weight]}, {ELEMENTS[element]}, {ELEMENTS.get(result, 'float')}"
-    return f"pk::decoded<{types}, {one.rows}, {one.columns}, {one.warps}, {one.blocks}>"
+    return f"pk::decoded<{types}, {tile.rows}, {tile.columns}, {tile.warps}, {tile.blocks}>"
 
 
 @DECODED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for weight, element, one in product_of(WEIGHTS, ELEMENTS, (*_TILES, _BUSY)):
+    for weight, element, tile in product_of(WEIGHTS, ELEMENTS, (*_TILES, _BUSY)):
         for result in (element, "float32"):
-            yield (_expression(weight, element, result, one),)
+            yield (_expression(weight, element, result, tile),)

@@ -50,7 +50,7 @@ class Block:
     blocks: int
 
     def __str__(self) -> str:
-        return f"few rows x{self.columns}x{self.depth}"
+        return f"skinny x{self.columns}x{self.depth}"
 
 
 @by_device
@@ -86,7 +86,7 @@ def reason(p: Problem) -> str:
     return f"{p.dtype} on tensor cores, summed in float32; the fastest tile by {times.source()}"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b."""
     dense = out if out.is_contiguous() else native.empty(out.shape, out.dtype)
     rows, right, result = a, b, dense
@@ -101,12 +101,12 @@ def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | N
 def product(left: Stack, right: Stack, out: GPUArray, sizes: tuple[int, int, int, int]) -> None:
     """out = left @ right of at most 64 rows; left is not transposed. sizes: batches, m, n, k. out: dense."""
     batches, m, n, k = sizes
-    one = block()
+    chosen = block()
     numbers = (batches, m, n, k, left.lead, right.lead, left.step, right.step)
     repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
-        SKINNY.of(_expression(out.dtype.name, m, one, right.transposed)),
-        (-(-n // one.columns), batches, 1),
+        SKINNY.of(_expression(out.dtype.name, m, chosen, right.transposed)),
+        (-(-n // chosen.columns), batches, 1),
         (1, 1, 1),
         span(left.array)[0],
         span(right.array)[0],
@@ -115,9 +115,9 @@ def product(left: Stack, right: Stack, out: GPUArray, sizes: tuple[int, int, int
     )
 
 
-def _expression(dtype: str, m: int, one: Block, transposed: bool) -> str:
+def _expression(dtype: str, m: int, tiling: Block, transposed: bool) -> str:
     rows = next(rows for rows in _ROWS if m <= rows)
-    numbers = f"{rows}, {one.columns}, {one.depth}, {one.warps}, {one.blocks}"
+    numbers = f"{rows}, {tiling.columns}, {tiling.depth}, {tiling.warps}, {tiling.blocks}"
     return f"pk::skinny<{_ELEMENTS[dtype]}, {numbers}, {'true' if transposed else 'false'}>"
 
 

@@ -34,7 +34,7 @@ def has_bits_of_tiles(x: GPUArray, w: GPUArray) -> bool:
     problems = (
         Problem(kind, x.dtype, x.dtype, Operand.dense(left, size), Operand.dense(right, size)) for left, right in shapes
     )
-    return all(choose(one).backend in ("tile", "hopper") for one in problems)
+    return all(choose(problem).backend in ("tile", "hopper") for problem in problems)
 
 
 def operands(x: GPUArray, w: GPUArray) -> tuple[Stack, Stack]:
@@ -51,11 +51,11 @@ def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
     left, right = operands(x, w)
     width = aligned_length(n, out.itemsize)
     dense = out if width == n else native.empty((rows, width), out.dtype)
-    one = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, device.current().sm_count, general=True)
-    max_tiles = rows // one.rows + groups + 1  # a group's last tile may be a part
+    chosen = fastest("half", -(-rows // groups), n, k, groups, out.itemsize, device.current().sm_count, general=True)
+    max_tiles = rows // chosen.rows + groups + 1  # a group's last tile may be a part
     launch(
-        GROUPED.of(_expression(out.dtype.name, one, right.transposed)),
-        (max_tiles * -(-n // one.columns), 1, 1),
+        GROUPED.of(_expression(out.dtype.name, chosen, right.transposed)),
+        (max_tiles * -(-n // chosen.columns), 1, 1),
         (1, 1, 1),
         span(left.array)[0],
         span(right.array)[0],
@@ -67,13 +67,13 @@ def product(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
         copying.copy_to(native.view(dense, out.shape, dense.strides, dense.offset), out)
 
 
-def _expression(dtype: str, one: Tile, w_transposed: bool) -> str:
+def _expression(dtype: str, tile: Tile, w_transposed: bool) -> str:
     flag = "true" if w_transposed else "false"
-    return f"pk::matmul_grouped<{ELEMENTS[dtype]}, {one.rows}, {one.columns}, {one.depth}, {one.warps}, {flag}>"
+    return f"pk::matmul_grouped<{ELEMENTS[dtype]}, {tile.rows}, {tile.columns}, {tile.depth}, {tile.warps}, {flag}>"
 
 
 @GROUPED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    general = [one for one in tiles("half") if one.general]
-    for dtype, one, w_transposed in product_of(ELEMENTS, general, (False, True)):
-        yield (_expression(dtype, one, w_transposed),)
+    general = [tile for tile in tiles("half") if tile.general]
+    for dtype, tile, w_transposed in product_of(ELEMENTS, general, (False, True)):
+        yield (_expression(dtype, tile, w_transposed),)

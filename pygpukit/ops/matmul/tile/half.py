@@ -48,10 +48,10 @@ def time_us(p: Problem) -> float:
     products, m, n, k = p.folded.extents
     size, sms = p.dtype.itemsize, p.device.sm_count
     unaligned = n % _ROW != 0
-    one = fastest("half", m, n, k, products, size, sms, unaligned or p.a_transposed)
+    tile = fastest("half", m, n, k, products, size, sms, unaligned or p.a_transposed)
     longer = _ALONG_K if p.b_along_k else _ALONG_N
     longer *= UNALIGNED if unaligned else _UNEVEN if n * size % _LINE or k * size % _LINE else 1.0
-    return one.time_us(m, n, k, products, size, sms) * longer
+    return tile.time_us(m, n, k, products, size, sms) * longer
 
 
 def tiling(p: Problem) -> Tile:
@@ -68,7 +68,7 @@ def reason(p: Problem) -> str:
     return f"{p.dtype} on tensor cores, summed in float32; the fastest tile by {times.source()}"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b."""
     product(a, b, out)
 
@@ -89,12 +89,12 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     aligned = n % _ROW == 0 and raw.address(out) % ALIGNMENT == 0
     batches = prod(out.shape[:-2])
     general, deep = left.transposed or not aligned, _deep(left.lead, right.lead)
-    one = fastest("half", m, n, k, batches, out.itemsize, device.current().sm_count, general, deep)
+    tile = fastest("half", m, n, k, batches, out.itemsize, device.current().sm_count, general, deep)
     numbers = (batches, m, n, k, left.lead, right.lead, n, left.step, right.step, m * n)
     repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
-        MATMUL.of(_expression(out.dtype.name, one, left.transposed, right.transposed, aligned)),
-        (-(-m // one.rows) * -(-n // one.columns), batches, 1),
+        MATMUL.of(_expression(out.dtype.name, tile, left.transposed, right.transposed, aligned)),
+        (-(-m // tile.rows) * -(-n // tile.columns), batches, 1),
         _ONE,
         span(left.array)[0],
         span(right.array)[0],

@@ -59,7 +59,7 @@ def reason(p: Problem) -> str:
     return f"{_DONE[p.family or ''].format(p.dtype)}; the fastest tile by {times.source()}"
 
 
-def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, after: Epilogue | None = None) -> None:
+def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b with the same batch axes: int8 into int32, or float32."""
     product(a, b, out)
 
@@ -74,12 +74,12 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
     direct = width == n and out.is_contiguous() and raw.address(out) % ALIGNMENT == 0
     dense = out if direct else native.empty((*out.shape[:-1], width), out.dtype)
     batches, family = prod(out.shape[:-2]), _FAMILIES[a.dtype.name]
-    one = fastest(family, m, n, k, batches, a.itemsize, device.current().sm_count)
+    tile = fastest(family, m, n, k, batches, a.itemsize, device.current().sm_count)
     numbers = (batches, m, n, k, left.lead, right.lead, left.step, right.step)
     repeats = (left.matrices, left.repeat, right.matrices, right.repeat)
     launch(
-        NARROW.of(_expression(family, one)),
-        (-(-m // one.rows) * -(-n // one.columns), batches, 1),
+        NARROW.of(_expression(family, tile)),
+        (-(-m // tile.rows) * -(-n // tile.columns), batches, 1),
         (1, 1, 1),
         span(left.array)[0],
         span(right.array)[0],
@@ -90,12 +90,12 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray) -> None:
         copying.copy_to(native.view(dense, out.shape, dense.strides, dense.offset), out)
 
 
-def _expression(family: str, one: Tile) -> str:
-    return f"pk::narrow<{_ELEMENTS[family]}, {one.rows}, {one.columns}, {one.depth}, {one.warps}>"
+def _expression(family: str, tile: Tile) -> str:
+    return f"pk::narrow<{_ELEMENTS[family]}, {tile.rows}, {tile.columns}, {tile.depth}, {tile.warps}>"
 
 
 @NARROW.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for family in _ELEMENTS:
-        for one in tiles(family):
-            yield (_expression(family, one),)
+        for tile in tiles(family):
+            yield (_expression(family, tile),)

@@ -50,7 +50,7 @@ class Tile:
 def tiles(family: str) -> tuple[Tile, ...]:
     """The measured tiles of a family, as the table lists them."""
     table = times.table()
-    return tuple(Tile(**one) for one in table["tiles"][family])
+    return tuple(Tile(**fields) for fields in table["tiles"][family])
 
 
 @by_device
@@ -58,7 +58,7 @@ def cluster_tiles(family: str) -> tuple[Tile, ...]:
     """Tiles of a cluster of two blocks (cluster.cu) with measured times. general: compiled for a transposed left
     operand, too."""
     rows = times.table()["hopper"].get(family, [])
-    return tuple(Tile(**one) for one in rows)
+    return tuple(Tile(**fields) for fields in rows)
 
 
 def fastest(
@@ -75,10 +75,10 @@ def fastest(
     """The tile whose measured times are shortest; of equals the first one listed. general: see Tile. deep: rows begin
     in the middle of 32 bytes of memory, which short steps read twice."""
     fitting = [
-        one
-        for one in tiles(family)
-        if (m <= _SKINNY_ROWS or one.rows >= _SKINNY_ROWS)
-        and one.general >= general
-        and not (deep and one.depth * itemsize < _DEEP)
+        candidate
+        for candidate in tiles(family)
+        if (m <= _SKINNY_ROWS or candidate.rows >= _SKINNY_ROWS)
+        and candidate.general >= general
+        and not (deep and candidate.depth * itemsize < _DEEP)
     ]
-    return min(fitting, key=lambda one: one.time_us(m, n, k, batches, itemsize, multiprocessors))
+    return min(fitting, key=lambda candidate: candidate.time_us(m, n, k, batches, itemsize, multiprocessors))
