@@ -50,8 +50,8 @@ __global__ void __launch_bounds__(256) choose(const float *logits, const unsigne
                                               int *tokens, float *logs, const __grid_constant__ Choosing p) {
   __shared__ Best bests[kThreads];
   __shared__ double sums[kThreads];
-  const int *given = limits + 7 * static_cast<long long>(blockIdx.x);
-  const Limits own = {given[0], given[1], given[2], given[3], given[4], given[5], given[6]};
+  const int *bounds = limits + 7 * static_cast<long long>(blockIdx.x);
+  const Limits own = {bounds[0], bounds[1], bounds[2], bounds[3], bounds[4], bounds[5], bounds[6]};
   const float *values = logits + own.row * p.vocab;
   const float infinity = __int_as_float(0x7f800000);
   Best best[2] = {{-infinity, kNone}, {-infinity, kNone}};
@@ -73,9 +73,9 @@ __global__ void __launch_bounds__(256) choose(const float *logits, const unsigne
   const float total = static_cast<float>(largest + ::log(sum[0] + sum[1]));
   const double times = largest + ::log(sum[1]);
   const bool alone = own.either != 0 && times - total > static_cast<double>(best[0].value - total);
-  const Best found = alone ? best[1] : better(best[0], best[1]);
-  tokens[blockIdx.x] = largest > -infinity ? found.token : -1;
-  logs[blockIdx.x] = largest > -infinity ? found.value - (alone ? static_cast<float>(times) : total) : -infinity;
+  const Best winner = alone ? best[1] : better(best[0], best[1]);
+  tokens[blockIdx.x] = largest > -infinity ? winner.token : -1;
+  logs[blockIdx.x] = largest > -infinity ? winner.value - (alone ? static_cast<float>(times) : total) : -infinity;
 }
 
 }  // namespace pk

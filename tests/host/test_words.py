@@ -42,8 +42,10 @@ OTHERS = {
     ".ts": ("onlooker", "maker", "turned", "odd"),
     ".cpp": ("onlooker", "maker", "turned"),
     ".h": ("onlooker", "maker"),
+    ".cu": ("onlooker", "maker", "turned", "found", "given", "told", "wanted", "most", "least", "made", "few"),
+    ".cuh": ("onlooker", "maker", "found", "given", "told", "wanted", "least", "few"),
 }
-FOLDERS = {".rs": "rust", ".ts": "extension", ".cpp": "native", ".h": "native"}
+FOLDERS = {".rs": "rust", ".ts": "extension", ".cpp": "native", ".h": "native", ".cu": "pygpukit", ".cuh": "pygpukit"}
 DECLARATION = re.compile(
     r"\b(?:(?:fn|let|mut|const|static|struct|enum|trait|mod|function|class|interface|type|namespace|auto|int|bool"
     r"|float|double|unsigned|size_t|u?int\d+_t|void)\b[ *&]+)+([A-Za-z_]\w*)"
@@ -120,6 +122,8 @@ def test_declarations_of_other_languages_have_the_glossarys_words(suffix: str) -
         (".ts", "  const isOdd = true;", "isOdd"),
         (".cpp", "struct FrameMaker {};", "FrameMaker"),
         (".h", "  const uint32_t onlooker = 1;", "onlooker"),
+        (".cu", "constexpr int kFewRows = 4;", "kFewRows"),
+        (".cuh", "  const int most = 1, few = 2, given = 3;\n  float found = 0;", "found"),
     ],
 )
 def test_a_word_put_back_in_another_language_is_refused(suffix: str, source: str, name: str) -> None:

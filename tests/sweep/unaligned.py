@@ -53,4 +53,4 @@ def _products(variant: str) -> Iterator[Call]:
     yield Call(product, (numbers(dtype, 9, 44)[1:, 1:40], numbers(dtype, 6, 40)[:5, 1:].T), both)
 
 
-FAMILIES = (Family("odd products", (unaligned.UNALIGNED.source,), _variant, _products),)
+FAMILIES = (Family("unaligned products", (unaligned.UNALIGNED.source,), _variant, _products),)

@@ -3,11 +3,11 @@
 
 namespace pk {
 
-// By one warp. counts: how many elements have each of 256 digits. One lane calls found(digit, rest, equal): the digit
+// By one warp. counts: how many elements have each of 256 digits. One lane calls deliver(digit, rest, equal): the digit
 // of the needed-th element (from 1) in ascending order, how many of those with this digit are needed, how many there
 // are.
-template <class Found>
-__device__ __forceinline__ void choose_digit(const unsigned *counts, unsigned needed, const Found &found) {
+template <class Deliver>
+__device__ __forceinline__ void choose_digit(const unsigned *counts, unsigned needed, const Deliver &deliver) {
   constexpr unsigned kWholeWarp = 0xffffffffu;
   const int lane = threadIdx.x % 32;
   unsigned sum = 0;
@@ -21,7 +21,7 @@ __device__ __forceinline__ void choose_digit(const unsigned *counts, unsigned ne
   if (before >= needed || before + sum < needed) return;
   int j = 0;
   for (; before + counts[lane * 8 + j] < needed; ++j) before += counts[lane * 8 + j];
-  found(static_cast<unsigned>(lane * 8 + j), needed - before, counts[lane * 8 + j]);
+  deliver(static_cast<unsigned>(lane * 8 + j), needed - before, counts[lane * 8 + j]);
 }
 
 }  // namespace pk

@@ -157,10 +157,10 @@ __device__ complex_t<R> asinh(complex_t<R> z) {
 template <class R>
 __device__ complex_t<R> atanh(complex_t<R> z) {
   const R x = ::fabs(z.re), y = z.im;
-  const R most = x > ::fabs(y) ? x : ::fabs(y);
-  if (most > R(1e9)) {  // 1 / z to the last digit, half a turn beside it
-    const R u = x / most, v = y / most;
-    return {::copysign(is_infinite(most) ? R(0) : u / (u * u + v * v) / most, z.re),
+  const R larger = x > ::fabs(y) ? x : ::fabs(y);
+  if (larger > R(1e9)) {  // 1 / z to the last digit, half a turn beside it
+    const R u = x / larger, v = y / larger;
+    return {::copysign(is_infinite(larger) ? R(0) : u / (u * u + v * v) / larger, z.re),
             ::copysign(R(1.57079632679489661923), y)};
   }
   const R away = R(1) - x;

@@ -30,7 +30,7 @@ struct Divisor {
 
 // fp8 keeps NaN; infinities become the largest numbers.
 template <class F, int Count>
-__device__ __forceinline__ void saturate(const float (&numbers)[Count], F (&made)[Count]) {
+__device__ __forceinline__ void saturate(const float (&numbers)[Count], F (&converted)[Count]) {
 #if __CUDA_ARCH__ >= 890
   if constexpr (Count % 2 == 0) {
     for (int i = 0; i < Count; i += 2) {
@@ -41,33 +41,33 @@ __device__ __forceinline__ void saturate(const float (&numbers)[Count], F (&made
         asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(two) : "f"(numbers[i + 1]), "f"(numbers[i]));
       for (int j = 0; j < 2; ++j) {
         const float number = numbers[i + j];
-        made[i + j].bits = static_cast<unsigned char>(number == number ? two >> 8 * j : F::kNan);
+        converted[i + j].bits = static_cast<unsigned char>(number == number ? two >> 8 * j : F::kNan);
       }
     }
     return;
   }
 #endif
-  const float most = widen(F{static_cast<unsigned char>(F::kLargest)});
+  const float largest = widen(F{static_cast<unsigned char>(F::kLargest)});
   for (int i = 0; i < Count; ++i)
-    made[i] = to_small_float<F>(numbers[i] > most ? most : numbers[i] < -most ? -most : numbers[i]);
+    converted[i] = to_small_float<F>(numbers[i] > largest ? largest : numbers[i] < -largest ? -largest : numbers[i]);
 }
 // int8 has no NaN: it becomes 0. A sum with 1.5 * 2^23 has what was added in its last bits, rounded.
 template <int Count>
-__device__ __forceinline__ void saturate(const float (&numbers)[Count], signed char (&made)[Count]) {
+__device__ __forceinline__ void saturate(const float (&numbers)[Count], signed char (&converted)[Count]) {
   for (int i = 0; i < Count; ++i) {
     const float inside = numbers[i] == numbers[i] ? fminf(fmaxf(numbers[i], -128.0f), 127.0f) : 0.0f;
-    made[i] = static_cast<signed char>(__float_as_uint(inside + 12582912.0f));
+    converted[i] = static_cast<signed char>(__float_as_uint(inside + 12582912.0f));
   }
 }
 
 // Floats have no scale.
 template <class D, int Count>
-__device__ __forceinline__ void convert_all(float (&numbers)[Count], const Divisor &by, D (&made)[Count]) {
+__device__ __forceinline__ void convert_all(float (&numbers)[Count], const Divisor &by, D (&converted)[Count]) {
   if constexpr (sizeof(D) == 1) {
     by.divide(numbers);
-    saturate(numbers, made);
+    saturate(numbers, converted);
   } else {
-    for (int i = 0; i < Count; ++i) made[i] = convert<D>::from(numbers[i]);
+    for (int i = 0; i < Count; ++i) converted[i] = convert<D>::from(numbers[i]);
   }
 }
 

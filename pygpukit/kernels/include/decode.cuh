@@ -23,15 +23,15 @@ struct DecodeAttention {
 
 template <class T>
 constexpr int kChunk = sizeof(T) == 2 ? 64 : 256;  // keys
-constexpr int kMostParts = 32, kFewParts = 16, kLongPart = 8;
+constexpr int kMaxParts = 32, kMinParts = 16, kLongPart = 8;
 
-// Chunks of a part. In 16 bits so many that there are kFewParts of them, but no more than kLongPart, or as leave
-// kMostParts.
+// Chunks of a part. In 16 bits so many that there are kMinParts of them, but no more than kLongPart, or as leave
+// kMaxParts.
 template <class T>
 __device__ __forceinline__ int chunks_of_part(int chunks) {
   if (sizeof(T) != 2) return 1;
-  const int few = (chunks + kFewParts - 1) / kFewParts, most = (chunks + kMostParts - 1) / kMostParts;
-  return max(most, min(few, kLongPart));
+  const int preferred = (chunks + kMinParts - 1) / kMinParts, max_keys = (chunks + kMaxParts - 1) / kMaxParts;
+  return max(max_keys, min(preferred, kLongPart));
 }
 
 // Floats that a block writes: of its rows the totals, the largest scores and the sums; whole 16 bytes.
@@ -45,8 +45,8 @@ struct Parts {
 
 template <class T>
 __device__ __forceinline__ Parts parts_of(const int *lengths, unsigned batch, const DecodeAttention &p) {
-  const int given = lengths[batch * p.length_step], most = static_cast<int>(p.keys);
-  const int length = given < 0 ? 0 : given < most ? given : most;
+  const int stated = lengths[batch * p.length_step], max_keys = static_cast<int>(p.keys);
+  const int length = stated < 0 ? 0 : stated < max_keys ? stated : max_keys;
   const long long seen_from = length - p.queries - p.more.behind;
   const int low = seen_from < 0 ? 0 : static_cast<int>(seen_from);
   const int first = low / kChunk<T>, chunks = (length + kChunk<T> - 1) / kChunk<T> - first;

@@ -41,13 +41,13 @@ struct alignas(16) Piece {
 };
 template <class T>
 __device__ __forceinline__ Piece<T> piece_at(const T *numbers, bool there = true) {
-  Piece<T> found;
+  Piece<T> fetched;
   if (there) {
-    found = *reinterpret_cast<const Piece<T> *>(numbers);
+    fetched = *reinterpret_cast<const Piece<T> *>(numbers);
   } else {
-    for (T &number : found.of) number = convert<T>::from(nothing<compute_t<T>>());
+    for (T &number : fetched.of) number = convert<T>::from(nothing<compute_t<T>>());
   }
-  return found;
+  return fetched;
 }
 
 // finished(), of a piece of rounded sums in float32. bias, residual: nothing() where there is none. Activation: not

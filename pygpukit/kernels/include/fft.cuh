@@ -43,7 +43,7 @@ __device__ constexpr double cosine(int k, int n) {
   return series(kTurn * k / n, 0);
 }
 
-__device__ constexpr int least_factor(int n) {
+__device__ constexpr int smallest_factor(int n) {
   if (n % 4 == 0) return 4;
   for (int p = 2; p * p <= n; ++p) {
     if (n % p == 0) return p;
@@ -109,7 +109,7 @@ __device__ __forceinline__ complex_t<R> rotated(complex_t<R> z) {
 template <class R, int N>
 struct Butterfly {
   static __device__ __forceinline__ void apply(complex_t<R> (&v)[N]) {
-    constexpr int A = least_factor(N), B = N / A;
+    constexpr int A = smallest_factor(N), B = N / A;
     if constexpr (N == 2) {
       const complex_t<R> a = v[0], b = v[1];
       v[0] = add(a, b);
@@ -132,7 +132,7 @@ struct Butterfly {
   // Position B a + b, value c + A d: transforms over a, a turn, transforms over b.
   template <int A, int B>
   static __device__ __forceinline__ void composite(complex_t<R> (&v)[N]) {
-    complex_t<R> turned[A][B];
+    complex_t<R> twiddled[A][B];
     each<0, B>([&](auto number_b) {
       constexpr int b = decltype(number_b)::value;
       complex_t<R> own[A];
@@ -140,13 +140,13 @@ struct Butterfly {
       Butterfly<R, A>::apply(own);
       each<0, A>([&](auto number_c) {
         constexpr int c = decltype(number_c)::value;
-        turned[c][b] = rotated<b * c, N>(own[c]);
+        twiddled[c][b] = rotated<b * c, N>(own[c]);
       });
     });
     each<0, A>([&](auto number_c) {
       constexpr int c = decltype(number_c)::value;
-      Butterfly<R, B>::apply(turned[c]);
-      each<0, B>([&](auto d) { v[c + A * decltype(d)::value] = turned[c][decltype(d)::value]; });
+      Butterfly<R, B>::apply(twiddled[c]);
+      each<0, B>([&](auto d) { v[c + A * decltype(d)::value] = twiddled[c][decltype(d)::value]; });
     });
   }
 

@@ -34,17 +34,17 @@ using Sums = float[kProductRows * Columns / kGroup];
 
 // A descriptor of a tile for products, by its address in shared memory: that address, the 1024 bytes from eight lines
 // to the next eight, and 1 for lines of 128 bytes with swapped pieces. Lines of a tile go along k, 32 bytes of them to
-// a product. Those of a turned tile, of numbers of 16 bits, each have one k: 64 lines of 64 rows (or columns), then the
-// same lines of the next 64, of which the descriptor has the distance. A product takes 16 lines.
-constexpr int kChunk = 64;  // rows or columns of a line of a turned tile
-template <bool Turned>
+// a product. Those of a transposed tile, of numbers of 16 bits, each have one k: 64 lines of 64 rows (or columns), then
+// the same lines of the next 64, of which the descriptor has the distance. A product takes 16 lines.
+constexpr int kChunk = 64;  // rows or columns of a line of a transposed tile
+template <bool Transposed>
 __device__ __forceinline__ unsigned long long descriptor_of(unsigned address) {
-  constexpr unsigned long long kNext = Turned ? kChunk * kLine >> 4 : 1;
+  constexpr unsigned long long kNext = Transposed ? kChunk * kLine >> 4 : 1;
   return (address & 0x3ffffu) >> 4 | kNext << 16 | 1024ull >> 4 << 32 | 1ull << 62;
 }
 // What to add to it for the next product along k.
-template <bool Turned>
-constexpr unsigned long long kDescriptorStep = (Turned ? kProductBytes / 2 * kLine : kProductBytes) >> 4;
+template <bool Transposed>
+constexpr unsigned long long kDescriptorStep = (Transposed ? kProductBytes / 2 * kLine : kProductBytes) >> 4;
 
 __device__ __forceinline__ unsigned shared_address(const void *pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -201,7 +201,7 @@ __device__ __forceinline__ void prefetch(const void *address) {
 #define PK_SUMS_128(s) PK_SUMS_96(s), PK_THIRTY_TWO(s, 96)
 // left, right, add, turns: numbers of the operands that follow the sums.
 #define PK_PRODUCT(Element, columns, kind, numbers, outputs, left, right, add, turns)                              \
-  template <int ATurned, int BTurned>                                                                              \
+  template <int ATransposed, int BTransposed>                                                                      \
   __device__ __forceinline__ void start_product(Element, Sums<columns> &sums, unsigned long long a,                \
                                                 unsigned long long b, int more) {                                  \
     asm volatile(                                                                                                  \
@@ -213,7 +213,7 @@ __device__ __forceinline__ void prefetch(const void *address) {
         ";\n"                                                                                                      \
         "}"                                                                                                        \
         : outputs(sums)                                                                                            \
-        : "l"(a), "l"(b), "r"(more), "n"(ATurned), "n"(BTurned));                                                  \
+        : "l"(a), "l"(b), "r"(more), "n"(ATransposed), "n"(BTransposed));                                          \
   }
 #define PK_PRODUCTS(Element, kind, of_64, of_128, of_192, of_256)                     \
   PK_PRODUCT(Element, 64, kind, PK_NUMBERS_32, PK_SUMS_32, "32", "33", "34", of_64)   \
@@ -257,16 +257,16 @@ PK_HELD_PRODUCT(128, PK_NUMBERS_64, PK_SUMS_64, "%64, %65, %66, %67", "68", "69"
 #undef PK_NUMBERS_64
 #undef PK_NUMBERS_32
 
-// Products of a warp group that are on their way, of tiles that are turned or not. All its threads call each of these
-// functions.
-template <class Element, bool ATurned, bool BTurned>
+// Products of a warp group that are on their way, of tiles that are transposed or not. All its threads call each of
+// these functions.
+template <class Element, bool ATransposed, bool BTransposed>
 struct Products {
   // Before the first product of a batch: sums that were written or read are left to it.
   __device__ __forceinline__ void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
   // sums (+)= a @ b^T, from two descriptors. add: 0 forgets what the sums were. They may not be touched before wait().
   template <int Count>
   __device__ __forceinline__ void start(float (&sums)[Count], unsigned long long a, unsigned long long b, int add) {
-    start_product<ATurned, BTurned>(Element{}, sums, a, b, add);
+    start_product<ATransposed, BTransposed>(Element{}, sums, a, b, add);
   }
   // The same with rows of floats in registers, as start_product() has them; they stay as they are until wait().
   template <int Count>

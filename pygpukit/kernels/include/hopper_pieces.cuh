@@ -1,5 +1,5 @@
-// hopper_pieces.cuh: how a warp writes its part of a product of 16-bit floats on SM 9.0 by itself: rounded, turned in
-// shared memory, and stored 16 bytes a lane; and products of 160 columns.
+// hopper_pieces.cuh: how a warp writes its part of a product of 16-bit floats on SM 9.0 by itself: rounded, transposed
+// in shared memory, and stored 16 bytes a lane; and products of 160 columns.
 #pragma once
 #include "hopper_out.cuh"
 
@@ -11,7 +11,7 @@ constexpr int kColumnsOut = kLineOut / 2;  // that a warp writes at a time
 #define PK_FIVE(s, i) "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4])
 #define PK_TWENTY(s, i) PK_FIVE(s, i), PK_FIVE(s, i + 5), PK_FIVE(s, i + 10), PK_FIVE(s, i + 15)
 #define PK_PRODUCT_160(Element, kind)                                                                                \
-  template <int ATurned, int BTurned>                                                                                \
+  template <int ATransposed, int BTransposed>                                                                        \
   __device__ __forceinline__ void start_product(Element, h::Sums<160> &sums, unsigned long long a,                   \
                                                 unsigned long long b, int more) {                                    \
     asm volatile(                                                                                                    \
@@ -26,7 +26,7 @@ constexpr int kColumnsOut = kLineOut / 2;  // that a warp writes at a time
         "%81, add, 1, 1, %83, %84;\n"                                                                                \
         "}"                                                                                                          \
         : PK_TWENTY(sums, 0), PK_TWENTY(sums, 20), PK_TWENTY(sums, 40), PK_TWENTY(sums, 60)                          \
-        : "l"(a), "l"(b), "r"(more), "n"(ATurned), "n"(BTurned));                                                    \
+        : "l"(a), "l"(b), "r"(more), "n"(ATransposed), "n"(BTransposed));                                            \
   }
 PK_PRODUCT_160(half_t, "k16.f32.f16.f16")
 PK_PRODUCT_160(bfloat16_t, "k16.f32.bf16.bf16")

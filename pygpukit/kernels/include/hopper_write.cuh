@@ -1,5 +1,5 @@
-// hopper_write.cuh: how a warp writes its part of a product on SM 9.0: rounded, turned in shared memory so that whole
-// pieces of rows leave, and finished there by what follows the sums.
+// hopper_write.cuh: how a warp writes its part of a product on SM 9.0: rounded, transposed in shared memory so that
+// whole pieces of rows leave, and finished there by what follows the sums.
 #pragma once
 #include "conversion.cuh"
 #include "epilogue.cuh"
@@ -33,8 +33,8 @@ struct Rows {
   };
 
   // Has the part of the residual that belongs to a warp's tile read ahead.
-  __device__ __forceinline__ void prefetch(const Epilogue &after, int first_row, int first, int columns) const {
-    if (!follows || !after.has_residual) return;
+  __device__ __forceinline__ void prefetch(const Epilogue &epilogue, int first_row, int first, int columns) const {
+    if (!follows || !epilogue.has_residual) return;
     constexpr int kLineNumbers = h::kLine / sizeof(Result);
     const int lane = threadIdx.x % 32, at = first_row + lane % kRowsOut;
     if (at >= m) return;
@@ -44,21 +44,21 @@ struct Rows {
 
   // A warp's 16 rows of a product, all columns of them. out: its part of shared memory. column: of the matrix.
   template <int Count>
-  __device__ __forceinline__ void write(const float (&sums)[Count], unsigned char *out, const Epilogue &after,
+  __device__ __forceinline__ void write(const float (&sums)[Count], unsigned char *out, const Epilogue &epilogue,
                                         int first_row, int column) const {
     if constexpr (How == kGated) {
-      write_gated(sums, out, after, first_row, column);
+      write_gated(sums, out, epilogue, first_row, column);
     } else {
-      write_all(sums, out, after, first_row, column);
+      write_all(sums, out, epilogue, first_row, column);
     }
   }
 
  private:
   template <int Count>
-  __device__ __forceinline__ void write_all(const float (&sums)[Count], unsigned char *out, const Epilogue &after,
+  __device__ __forceinline__ void write_all(const float (&sums)[Count], unsigned char *out, const Epilogue &epilogue,
                                             int first_row, int column) const {
-    constexpr int kColumns = Count * h::kGroup / h::kProductRows, kMost = kLineOut / sizeof(Result);
-    constexpr int kWidth = kColumns % kMost == 0 ? kMost : kMost / 2;  // columns at a time
+    constexpr int kColumns = Count * h::kGroup / h::kProductRows, kMaxWidth = kLineOut / sizeof(Result);
+    constexpr int kWidth = kColumns % kMaxWidth == 0 ? kMaxWidth : kMaxWidth / 2;  // columns at a time
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int from = 0; from < kColumns; from += kWidth) {
@@ -76,7 +76,7 @@ struct Rows {
       }
       if (follows) {
         __syncwarp();
-        finish<kWidth>(out, after, first_row, first, columns);
+        finish<kWidth>(out, epilogue, first_row, first, columns);
       }
       if constexpr (How == kConverted) {
         __syncwarp();
@@ -95,16 +95,16 @@ struct Rows {
 
   // The first half of the sums are gates, the second what they let through: one thread has both. column: of the matrix.
   template <int Count>
-  __device__ __forceinline__ void write_gated(const float (&sums)[Count], unsigned char *out, const Epilogue &after,
+  __device__ __forceinline__ void write_gated(const float (&sums)[Count], unsigned char *out, const Epilogue &epilogue,
                                               int first_row, int column) const {
     constexpr int kColumns = Count * h::kGroup / h::kProductRows / 2;
     static_assert(kColumns * sizeof(Result) <= kLineOut, "");
     h::wait_for_stores();
     __syncwarp();
-    if (after.has_bias || after.has_residual) {
-      gate<true>(sums, out, after, first_row, column);
+    if (epilogue.has_bias || epilogue.has_residual) {
+      gate<true>(sums, out, epilogue, first_row, column);
     } else {
-      gate<false>(sums, out, after, first_row, column);
+      gate<false>(sums, out, epilogue, first_row, column);
     }
     store_lines(out, first_row, column, n - column < kColumns ? n - column : kColumns);
   }
@@ -115,11 +115,11 @@ struct Rows {
 
   // Added: a bias or a residual.
   template <bool Added, int Count>
-  __device__ __forceinline__ void gate(const float (&sums)[Count], unsigned char *out, Epilogue after, int first_row,
+  __device__ __forceinline__ void gate(const float (&sums)[Count], unsigned char *out, Epilogue epilogue, int first_row,
                                        int column) const {
     const int lane = threadIdx.x % 32;
-    after.activation = kSwiglu;
-    if (!Added) after.has_bias = after.has_residual = 0;
+    epilogue.activation = kSwiglu;
+    if (!Added) epilogue.has_bias = epilogue.has_residual = 0;
 #pragma unroll
     for (int i = 0; i < Count / 8; ++i) {
       const int at = column + 8 * i + lane % 4 * 2, inside = at < n ? at : 0;
@@ -130,12 +130,13 @@ struct Rows {
         const float *const two = sums + 4 * i + 2 * r;
         const unsigned gates = two_rounded(Result{}, two[0], two[1]);
         const unsigned ups = two_rounded(Result{}, two[Count / 2], two[Count / 2 + 1]);
-        Two made;
+        Two packed;
 #pragma unroll
         for (int j = 0; j < 2; ++j)
-          made.of[j] =
-              convert<Result>::from(finished(after, half_of(gates, j), half_of(ups, j), bias, inside + j, other + j));
-        *reinterpret_cast<Two *>(out + line * kPitchOut + (4 * i + lane % 4) * sizeof(Two)) = made;
+          packed.of[j] =
+              convert<Result>::from(finished(epilogue, half_of(gates, j), half_of(ups, j), bias, inside + j,
+                                             other + j));
+        *reinterpret_cast<Two *>(out + line * kPitchOut + (4 * i + lane % 4) * sizeof(Two)) = packed;
       }
     }
   }
@@ -159,7 +160,7 @@ struct Rows {
     struct alignas(sizeof(Result) * kNumbers) Rounded {
       Result of[kNumbers];
     };
-    struct alignas(sizeof(D) * kNumbers) Made {
+    struct alignas(sizeof(D) * kNumbers) Packed {
       D of[kNumbers];
     };
     const int lane = threadIdx.x % 32, at = lane % kPieces * kNumbers;
@@ -170,28 +171,29 @@ struct Rows {
     for (int line = lane / kPieces; line < kRowsOut && first_row + line < m; line += 32 / kPieces) {
       const auto piece = *reinterpret_cast<const Rounded *>(out + line * kPitchOut + at * sizeof(Result));
       float numbers[kNumbers];
-      Made made;
+      Packed packed;
 #pragma unroll
       for (int i = 0; i < kNumbers; ++i) numbers[i] = widen(piece.of[i]);
-      convert_all(numbers, by, made.of);
-      *reinterpret_cast<Made *>(to + line * row) = made;
+      convert_all(numbers, by, packed.of);
+      *reinterpret_cast<Packed *>(to + line * row) = packed;
     }
   }
 
   // Finishes the rounded sums in shared memory: a lane's piece of each second or fourth row.
   template <int Width>
-  __device__ __forceinline__ void finish(unsigned char *out, const Epilogue &after, int first_row, int first,
+  __device__ __forceinline__ void finish(unsigned char *out, const Epilogue &epilogue, int first_row, int first,
                                          int columns) const {
     constexpr int kPieces = Width / Piece<Result>::kNumbers, kLines = 32 / kPieces;
     const int lane = threadIdx.x % 32, at = lane % kPieces * Piece<Result>::kNumbers;
     if (at >= columns) return;
-    const float alpha = static_cast<float>(after.alpha), beta = after.has_residual ? static_cast<float>(after.beta) : 1;
-    const Piece<Result> of_columns = piece_at(bias + first + at, after.has_bias);
+    const float alpha = static_cast<float>(epilogue.alpha);
+    const float beta = epilogue.has_residual ? static_cast<float>(epilogue.beta) : 1;
+    const Piece<Result> of_columns = piece_at(bias + first + at, epilogue.has_bias);
     const Result *const other = residual + first_row * row + first + at;
     const auto read = [&](int line) {
-      return piece_at(other + line * row, after.has_residual && first_row + line < m);
+      return piece_at(other + line * row, epilogue.has_residual && first_row + line < m);
     };
-    with_activation(after.activation, [&](auto activation) {
+    with_activation(epilogue.activation, [&](auto activation) {
       constexpr int kAtOnce = 4;  // pieces of the residual that are on their way
 #pragma unroll 1
       for (int line = lane / kPieces; line < kRowsOut; line += kLines * kAtOnce) {
@@ -201,9 +203,9 @@ struct Rows {
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           unsigned char *const to = out + (line + kLines * i) * kPitchOut + at * sizeof(Result);
-          Piece<Result> made = *reinterpret_cast<Piece<Result> *>(to);
-          finish_piece<decltype(activation)::value>(made, of_columns, added[i], alpha, beta);
-          *reinterpret_cast<Piece<Result> *>(to) = made;
+          Piece<Result> packed = *reinterpret_cast<Piece<Result> *>(to);
+          finish_piece<decltype(activation)::value>(packed, of_columns, added[i], alpha, beta);
+          *reinterpret_cast<Piece<Result> *>(to) = packed;
         }
       }
     });

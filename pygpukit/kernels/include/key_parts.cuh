@@ -12,7 +12,7 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kPart = 64;      // positions of a chunk
 constexpr int kLanes = 8;      // threads that share a key
 constexpr int kCount = 8;      // elements of a head that a thread takes at once
-constexpr int kMostDim = 256;  // of a head
+constexpr int kMaxDim = 256;  // of a head
 
 struct AttentionCall {
   long long heads, kv_heads, dim, capacity;  // capacity: positions that a sequence can have
@@ -63,9 +63,9 @@ __device__ __forceinline__ void turn_head(const T *from, const T *scale, const f
     }
     if (call.rotates) {
       const float c = cosines[position * half + i], s = sines[position * half + i];
-      const float turned = a * c - b * s;
+      const float rotated = a * c - b * s;
       b = b * c + a * s;
-      a = turned;
+      a = rotated;
     }
     put(i, convert<T>::from(a));
     put(i + half, convert<T>::from(b));
@@ -75,7 +75,7 @@ __device__ __forceinline__ void turn_head(const T *from, const T *scale, const f
 // Of one query head after some chunks: largest score, sum of weights, and, a thread for each, the sum of weighted
 // values.
 struct State {
-  float largest, sum, value[(kMostDim + kThreads - 1) / kThreads];
+  float largest, sum, value[(kMaxDim + kThreads - 1) / kThreads];
 };
 
 __device__ __forceinline__ void clear(State &state) {
@@ -119,16 +119,16 @@ struct Piece {
 
 template <int kHeads>
 struct alignas(16) Shared {
-  float query[kHeads][kMostDim];
+  float query[kHeads][kMaxDim];
   float score[kHeads][kPart];
   float largest[kHeads], sum[kHeads];
   float partial[kThreads][kCount + 1];  // of one head at a time; padded against bank conflicts
-  float value[kHeads][kMostDim];
+  float value[kHeads][kMaxDim];
 };
 
 // The key and the value of a step's row, which other blocks cannot see in the cache yet.
 struct Own {
-  float key[kMostDim], value[kMostDim];
+  float key[kMaxDim], value[kMaxDim];
 };
 
 // What a row sees: keys low .. position, of the chunks first .. last.

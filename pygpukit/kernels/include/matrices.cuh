@@ -126,8 +126,8 @@ __device__ real_t<T> scale_of(const T *numbers, int count, real_t<T> *scratch) {
   int exponent;
   ::frexp(largest, &exponent);
   // The inverse is a number, too.
-  constexpr int most = sizeof(R) == 4 ? 120 : 1000;
-  return ::ldexp(R(1), exponent > most ? -most : exponent < -most ? most : -exponent);
+  constexpr int max_exponent = sizeof(R) == 4 ? 120 : 1000;
+  return ::ldexp(R(1), exponent > max_exponent ? -max_exponent : exponent < -max_exponent ? max_exponent : -exponent);
 }
 
 // ---- Jacobi's rotations, of columns p and q: p' = c p - conj(z) q, q' = z p + c q ----

@@ -37,12 +37,12 @@ __device__ __forceinline__ void mma(half_t, float (&c)[4], const Pair (&a)[4], c
 }
 
 // Four matrices of 8 x 8 elements of 16 bits from shared memory. Lane i gives where row i % 8 of matrix i / 8 lies, 16
-// bytes from a multiple of 16 on. It gets of each matrix elements 2 four and 2 four + 1 of row `group`; Turned: of
+// bytes from a multiple of 16 on. It gets of each matrix elements 2 four and 2 four + 1 of row `group`; Transposed: of
 // column `group`.
-template <bool Turned>
+template <bool Transposed>
 __device__ __forceinline__ void load_matrices(Pair (&to)[4], const void *row) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-  if constexpr (Turned)
+  if constexpr (Transposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"(address)

@@ -223,8 +223,8 @@ struct Select {
 };
 struct Clamp {
   template <class O, class C, class T>
-  static __device__ __forceinline__ O apply(C element, T least, T most) {
-    return convert<O>::from(minimum(maximum(widen(element), widen(least)), widen(most)));
+  static __device__ __forceinline__ O apply(C element, T lower, T upper) {
+    return convert<O>::from(minimum(maximum(widen(element), widen(lower)), widen(upper)));
   }
 };
 

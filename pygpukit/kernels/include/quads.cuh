@@ -18,13 +18,13 @@ __device__ __forceinline__ unsigned factor(float value) { return to_tf32(value);
 
 template <class T>
 __device__ __forceinline__ Quad<T> quad_of(const Pack<T, kQuad> &values) {
-  Quad<T> made;
+  Quad<T> rounded_quad;
   constexpr int kEach = 4 / sizeof(T);
 #pragma unroll
   for (int i = 0; i < kQuad / kEach; ++i)
-    made.v[i] =
+    rounded_quad.v[i] =
         kEach == 1 ? factor(values.v[i]) : factor(values.v[kEach * i]) | factor(values.v[kEach * i + kEach - 1]) << 16;
-  return made;
+  return rounded_quad;
 }
 
 // Dense: quads are whole and lie as one in memory.

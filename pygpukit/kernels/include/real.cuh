@@ -18,12 +18,12 @@ constexpr int kRealGroup = 8;  // tiles above each other, whose columns of b are
 // AlongK: threads that take elements of a line along k together.
 template <class T, int Extent, int Depth, int Threads, int Read, int Pad, int AlongK>
 struct RealSide {
-  static constexpr bool kAlong = Read == kPacksAlong || Read == kElementsAlong, kTurned = Read == kElementsAlong;
+  static constexpr bool kAlong = Read == kPacksAlong || Read == kElementsAlong, kTransposed = Read == kElementsAlong;
   static constexpr bool kRows = Read == kPacksAlong;                         // of the piece are along k
   static constexpr int kTaken = Read < kElementsAlong ? 16 / sizeof(T) : 1;  // elements of a copy
   static constexpr int kPitch = (kRows ? Depth : Extent) + Pad, kSize = (kRows ? Extent : Depth) * kPitch;
   static constexpr int kLines = kAlong ? Extent : Depth, kInner = kAlong ? Depth : Extent;
-  static constexpr int kAcross = kTurned ? AlongK : kInner / kTaken < Threads ? kInner / kTaken : Threads;
+  static constexpr int kAcross = kTransposed ? AlongK : kInner / kTaken < Threads ? kInner / kTaken : Threads;
   static constexpr int kDown = Threads / kAcross < kLines ? Threads / kAcross : kLines;
   static constexpr int kOfLine = kInner / kTaken / kAcross, kCopies = kLines / kDown * kOfLine;
   static constexpr bool kAll = kDown * kAcross == Threads;  // threads copy
@@ -40,14 +40,14 @@ struct RealSide {
     at = first + line * stride + inner;
     apart = kDown * stride;
     next = (kAlong ? Depth : Depth * stride) - kLines / kDown * apart;
-    slot = kTurned ? inner * kPitch + line : line * kPitch + inner;
+    slot = kTransposed ? inner * kPitch + line : line * kPitch + inner;
     lines = (kAlong ? extent : depth) - line;
     inners = (kAlong ? depth : extent) - inner;
   }
   // Asks for one of the piece's copies; in ascending order. whole: nothing of the piece is outside.
   __device__ __forceinline__ void ask(T *piece, int copy, bool whole) {
     const int i = copy / kOfLine * kDown, j = copy % kOfLine * (kAcross * kTaken);
-    T *const to = piece + slot + (kTurned ? j * kPitch + i : i * kPitch + j);
+    T *const to = piece + slot + (kTransposed ? j * kPitch + i : i * kPitch + j);
     if (kAll || threadIdx.x < kDown * kAcross) {
       if (whole)
         copy_ahead<kTaken>(to, at + j);
@@ -97,26 +97,26 @@ __device__ __forceinline__ void store_results(const T (&sum)[Down][Across], cons
 #pragma unroll
       for (int j = 0; j < Across; j += Vector) {
         const int row = row_of(i), column = column_of(j);
-        Pack<T, Vector> made;
+        Pack<T, Vector> results;
 #pragma unroll
-        for (int e = 0; e < Vector; ++e) made.v[e] = sum[i][j + e];
+        for (int e = 0; e < Vector; ++e) results.v[e] = sum[i][j + e];
         if (row >= tile.new_row && row < rows && column >= tile.new_column && column < columns)
-          store<Vector>(out + row * p.row[2] + column, made);
+          store<Vector>(out + row * p.row[2] + column, results);
       }
     return;
   }
-  T made[Down][Across];  // in local memory: one copy of what follows, not Down x Across
+  T results[Down][Across];  // in local memory: one copy of what follows, not Down x Across
 #pragma unroll
   for (int i = 0; i < Down; ++i)
 #pragma unroll
-    for (int j = 0; j < Across; ++j) made[i][j] = sum[i][j];
+    for (int j = 0; j < Across; ++j) results[i][j] = sum[i][j];
 #pragma unroll 1
   for (int i = 0; i < Down; ++i)
 #pragma unroll 1
     for (int j = 0; j < Across; ++j) {
       const int row = row_of(i), column = column_of(j);
       if (row < tile.new_row || row >= rows || column < tile.new_column || column >= columns) continue;
-      out[row * p.row[2] + column * p.column[2]] = finished(after, made[i][j], T(0), bias, tile.column + column,
+      out[row * p.row[2] + column * p.column[2]] = finished(after, results[i][j], T(0), bias, tile.column + column,
                                                             other + (row * p.row[3] + column * p.column[3]));
     }
 }

@@ -214,8 +214,8 @@ __device__ __forceinline__ void settle(const ArgExtreme<T> &op, typename ArgExtr
 
 // ---- how many elements have a bit of the setting set: all but the sign bit of floats, all bits of integers ----
 
-__device__ __forceinline__ long long at_least(long long count, const Setting &, long long) { return count; }
-__device__ __forceinline__ bool at_least(long long count, const Setting &setting, bool) {
+__device__ __forceinline__ long long thresholded(long long count, const Setting &, long long) { return count; }
+__device__ __forceinline__ bool thresholded(long long count, const Setting &setting, bool) {
   return static_cast<double>(count) >= setting.real;
 }
 
@@ -230,7 +230,7 @@ struct Nonzero {
   __device__ __forceinline__ State lift(T value) const { return (value & static_cast<T>(setting.bits)) != 0; }
   PK_BATCH_BY_TREE
   __device__ __forceinline__ State combine(State a, State b) const { return a + b; }
-  __device__ __forceinline__ D finish(State s) const { return at_least(s, setting, D()); }
+  __device__ __forceinline__ D finish(State s) const { return thresholded(s, setting, D()); }
 };
 template <class D>
 struct Nonzero<complex_t<double>, D> {
@@ -242,7 +242,7 @@ struct Nonzero<complex_t<double>, D> {
   __device__ __forceinline__ State lift(Input value) const { return value.re != 0 || value.im != 0; }
   PK_BATCH_BY_TREE
   __device__ __forceinline__ State combine(State a, State b) const { return a + b; }
-  __device__ __forceinline__ D finish(State s) const { return at_least(s, setting, D()); }
+  __device__ __forceinline__ D finish(State s) const { return thresholded(s, setting, D()); }
 };
 
 // ---- variance: counts, means and squared distances of groups, merged as Chan, Golub and LeVeque do (1979) ----

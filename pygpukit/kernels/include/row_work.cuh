@@ -21,8 +21,8 @@ struct RowWork {
 // Blocks of 128 threads that share an SM at least: enough of their loads are then under way at any time. One of the
 // larger blocks, which longer rows need, may take all its registers.
 template <int Threads>
-__device__ constexpr int least_blocks(int wanted) {
-  return Threads <= 256 ? wanted * 128 / Threads : 1;
+__device__ constexpr int min_blocks(int blocks) {
+  return Threads <= 256 ? blocks * 128 / Threads : 1;
 }
 
 struct Row {

@@ -33,7 +33,7 @@ struct Row {
   }
 };
 
-struct Found {
+struct Located {
   long long index;
   u64 rest;  // of the target, without all before index
 };
@@ -54,7 +54,7 @@ __device__ u64 total(F value, long long begin, long long end, u64 (&sums)[kWarps
 
 // The first index where the sum of value(begin .. index) is above target, which is below the sum of all.
 template <class F>
-__device__ Found locate(F value, long long begin, long long end, u64 target, u64 (&sums)[kWarps]) {
+__device__ Located locate(F value, long long begin, long long end, u64 target, u64 (&sums)[kWarps]) {
   while (end - begin > 1) {
     const long long part = (end - begin + kWarps - 1) / kWarps;
     const long long first = begin + threadIdx.x / 32 * part;
@@ -76,7 +76,7 @@ __device__ Found locate(F value, long long begin, long long end, u64 target, u64
 // In the order of falling keys: the key at which the sum of value(i, key) goes above target. 11, 11 and 10 bits of the
 // key at a time; integer additions, so their order does not matter.
 template <class T, class F>
-__device__ Found select(const Row<T> &row, long long vocab, F value, u64 target, u64 (&bins)[kBins],
+__device__ Located select(const Row<T> &row, long long vocab, F value, u64 target, u64 (&bins)[kBins],
                         u64 (&sums)[kWarps]) {
   unsigned prefix = 0, known = 0;
   for (int shift = 21; shift >= 0; shift = shift > 10 ? shift - 11 : shift - 10) {
@@ -92,10 +92,10 @@ __device__ Found select(const Row<T> &row, long long vocab, F value, u64 target,
       if (own != 0) atomicAdd(&bins[key >> shift & (count - 1)], own);
     }
     __syncthreads();
-    const Found found = locate([&](long long i) { return bins[count - 1 - i]; }, 0, count, target, sums);
-    prefix |= (count - 1 - static_cast<unsigned>(found.index)) << shift;
+    const Located located = locate([&](long long i) { return bins[count - 1 - i]; }, 0, count, target, sums);
+    prefix |= (count - 1 - static_cast<unsigned>(located.index)) << shift;
     known |= (count - 1) << shift;
-    target = found.rest;
+    target = located.rest;
   }
   return {prefix, target};
 }
@@ -127,7 +127,7 @@ __device__ long long choose(Row<T> &row, long long vocab, const Settings &call, 
   __syncthreads();
   row.largest = value_of(top);
   if (call.temperature == 0.0f) {
-    const Found first = locate([&](long long i) { return u64(row.key(i) == top); }, 0, vocab, 0, sums);
+    const Located first = locate([&](long long i) { return u64(row.key(i) == top); }, 0, vocab, 0, sums);
     return first.index;
   }
 
@@ -137,7 +137,7 @@ __device__ long long choose(Row<T> &row, long long vocab, const Settings &call, 
   if (call.top_k != 0 && call.top_k < vocab) {
     const u64 k = static_cast<u64>(call.top_k);
     if (total([&](long long i) { return u64(row.key(i) > threshold); }, 0, vocab, sums) > k) {
-      const Found last = select(row, vocab, [](float) { return u64(1); }, k - 1, bins, sums);
+      const Located last = select(row, vocab, [](float) { return u64(1); }, k - 1, bins, sums);
       threshold = static_cast<unsigned>(last.index);
       ties = last.rest + 1;
     }
@@ -151,7 +151,7 @@ __device__ long long choose(Row<T> &row, long long vocab, const Settings &call, 
   if (call.top_p != 0) {
     const u64 sum = above + (ties != 0 ? ties * tied : 0);
     const u64 target = __umul64hi(sum, call.top_p) - (sum * call.top_p == 0 ? 1 : 0);
-    const Found last = select(row, vocab, [&](float z) { return row.weight(z); }, target, bins, sums);
+    const Located last = select(row, vocab, [&](float z) { return row.weight(z); }, target, bins, sums);
     threshold = static_cast<unsigned>(last.index);
     tied = row.weight(value_of(threshold));
     ties = last.rest / tied + 1;
@@ -159,7 +159,7 @@ __device__ long long choose(Row<T> &row, long long vocab, const Settings &call, 
   }
 
   const u64 point = __umul64hi(bits(), above + (ties != 0 ? ties * tied : 0));
-  const Found chosen = point < above
+  const Located chosen = point < above
                            ? locate(above_threshold, 0, vocab, point, sums)
                            : locate([&](long long i) { return u64(row.key(i) == threshold); }, 0, vocab,
                                     (point - above) / tied, sums);

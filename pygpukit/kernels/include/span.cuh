@@ -67,7 +67,7 @@ struct Across {
 
 // Elements number i to i + count as fetch() gives them, one by one: for the few packs that do not lie in a span.
 template <class T, int N, class Fetch>
-__device__ __forceinline__ Pack<T, N> read_few(const Fetch &fetch, long long i, int count) {
+__device__ __forceinline__ Pack<T, N> read_single(const Fetch &fetch, long long i, int count) {
   Pack<T, N> pack{};
 #pragma unroll 1
   for (int k = 0; k < N; ++k) {

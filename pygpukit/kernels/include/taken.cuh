@@ -75,7 +75,7 @@ struct Taken {
       step = -1;
       neighbours(operand, at - (N - 1), end);
     } else if (!pairs(operand, at, end, apart)) {
-      few(operand, at, apart);
+      take_single(operand, at, apart);
     }
   }
   PK_INLINE void each(const T *operand, const int (&places)[N]) {
@@ -123,7 +123,7 @@ struct Taken {
     }
     return false;
   }
-  PK_INLINE void few(const T *operand, int at, int apart) {
+  PK_INLINE void take_single(const T *operand, int at, int apart) {
     int places[N];
     for (int j = 0; j < N; ++j) places[j] = at + j * apart;
     each(operand, places);
@@ -135,21 +135,21 @@ struct Taken {
     } else if (!kSmall<T, N> || Span<T>{operand, operand + end}.template holds<N>(from)) {
       own.load(from);
     } else {
-      few(operand, at, 1);
+      take_single(operand, at, 1);
     }
   }
   PK_INLINE static Held<T, N> reversed(const Held<T, N> &held) {
-    Held<T, N> turned;
+    Held<T, N> in_order;
     if constexpr (kSmall<T, N>) {
       constexpr int kWords = Bits<T, N>::kWords;
       for (int j = 0; j < kWords; ++j)
-        turned.bits.words.v[j] = __byte_perm(held.bits.words.v[kWords - 1 - j], 0, sizeof(T) == 2 ? 0x1032 : 0x0123);
+        in_order.bits.words.v[j] = __byte_perm(held.bits.words.v[kWords - 1 - j], 0, sizeof(T) == 2 ? 0x1032 : 0x0123);
     } else {
       Pack<T, N> pack;
       for (int j = 0; j < N; ++j) pack.v[j] = held.pack().v[N - 1 - j];
-      turned.keep(pack);
+      in_order.keep(pack);
     }
-    return turned;
+    return in_order;
   }
   PK_INLINE static Held<T, N> repeated(Held<T, N> held) {
     if constexpr (kSmall<T, N>) {

@@ -128,12 +128,12 @@ struct Share {
   // Each of them in operand k, the first in place of those past the last of all; a few at a time, for want of
   // registers.
   PK_INLINE void find_each(int k, int (&places)[N]) const {
-    constexpr int Few = N < 4 ? N : 4;
+    constexpr int Step = N < 4 ? N : 4;
     const bool linear = walk.linear >> k & 1;
 #pragma unroll
-    for (int from = 0; from < N; from += Few) {
-      unsigned rest[Few];
-      for (int j = 0; j < Few; ++j) {
+    for (int from = 0; from < N; from += Step) {
+      unsigned rest[Step];
+      for (int j = 0; j < Step; ++j) {
         const unsigned number = first + (from + j) * spacing;
         rest[j] = number < walk.size ? number : first;
         places[from + j] = walk.start[k];
@@ -141,14 +141,14 @@ struct Share {
 #pragma unroll 1
       for (int axis = linear ? 0 : walk.ndim - 1; axis > 0; --axis) {
         const int step = walk.stride[k][axis];
-        for (int j = 0; j < Few; ++j) {
+        for (int j = 0; j < Step; ++j) {
           const unsigned above = over_extent(walk, rest[j], axis);
           places[from + j] += static_cast<int>(rest[j] - above * walk.extent[axis]) * step;
           rest[j] = above;
         }
       }
       const int step = linear ? 1 : walk.stride[k][0];
-      for (int j = 0; j < Few; ++j) places[from + j] += static_cast<int>(rest[j]) * step;
+      for (int j = 0; j < Step; ++j) places[from + j] += static_cast<int>(rest[j]) * step;
     }
   }
 };

@@ -8,7 +8,7 @@ namespace pk {
 using sampling::u64;
 
 constexpr int kInPrompt = 1 << 30;  // in a count: the prompt has the token
-constexpr int kMostTold = 21;
+constexpr int kMaxReported = 21;
 
 struct Request {
   u64 seed, number, top_p, top_k;
@@ -18,7 +18,7 @@ struct Request {
 
 struct ChooseCall {
   long long vocab;
-  int counted, told;  // whether counts are kept; how many of the most probable tokens are told, 0 for no figures
+  int counted, reported;  // whether counts are kept; how many of the most probable tokens are told, 0 for no figures
   int bests, unused;  // how many blocks told the largest of their logits, 0 where none did
 };
 
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(sampling::kThreads)
   if (call.counted) counts[number * call.vocab + chosen] += 1;
 }
 
-// A block for a row. figures: logprob and margin, kMostTold tokens, and their logprobs.
+// A block for a row. figures: logprob and margin, kMaxReported tokens, and their logprobs.
 __global__ void __launch_bounds__(sampling::kThreads)
     tell(const float *logits, const int *tokens, float *figures, const __grid_constant__ ChooseCall call) {
   using namespace sampling;
@@ -85,10 +85,10 @@ __global__ void __launch_bounds__(sampling::kThreads)
   __shared__ double totals[kWarps];
   const long long number = blockIdx.x;
   const Row<float> row{logits + number * call.vocab, 1, 0.0f, 0.0f};
-  float *out = figures + number * (2 + 2 * kMostTold);
+  float *out = figures + number * (2 + 2 * kMaxReported);
   float largest = 0.0f, log_total = 0.0f;
   u64 before = ~0ULL;
-  for (int place = 0; place < call.told && place < call.vocab; ++place) {
+  for (int place = 0; place < call.reported && place < call.vocab; ++place) {
     u64 best = 0;
     for (long long i = threadIdx.x; i < call.vocab; i += kThreads) {
       const u64 own = ordered(row.logit(i), i);
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(sampling::kThreads)
     if (threadIdx.x != 0) continue;
     if (place == 1) out[1] = largest - logit;
     out[2 + place] = __int_as_float(static_cast<int>(token_of(best)));
-    out[2 + kMostTold + place] = logit - log_total;
+    out[2 + kMaxReported + place] = logit - log_total;
   }
   if (threadIdx.x == 0) {
     out[0] = row.logit(tokens[number]) - log_total;

@@ -127,13 +127,13 @@ __global__ void __launch_bounds__(kThreads, 4)
     State sum;
     clear(sum);
     for (int next = 0; next < count; next += kMerged) {
-      State found[kMerged];
+      State states[kMerged];
 #pragma unroll
       for (int i = 0; i < kMerged; ++i)
-        if (next + i < count) found[i] = read_part(from + (next + i) * (dim + 2), dim);
+        if (next + i < count) states[i] = read_part(from + (next + i) * (dim + 2), dim);
 #pragma unroll
       for (int i = 0; i < kMerged; ++i)
-        if (next + i < count) merge(sum, found[i]);
+        if (next + i < count) merge(sum, states[i]);
     }
     put(out + (place + h) * dim, sum, dim);
   }

@@ -85,10 +85,10 @@ struct Stream {
   }
 };
 
-// found(n, value): called by one lane for each element of the result.
+// deliver(n, value): called by one lane for each element of the result.
 template <class Out, int kEpilogue, class S, class T, class F>
 __device__ __forceinline__ void columns(S &stream, const T *x, const T *bias, Out *out, const LinearCall &call,
-                                        F found) {
+                                        F deliver) {
   for (long long n = first_column(); n < call.n; n += column_step()) {
     float add = 0.0f, add_up = 0.0f, other = 0.0f;
     if (call.has_bias) {
@@ -104,7 +104,7 @@ __device__ __forceinline__ void columns(S &stream, const T *x, const T *bias, Ou
       if (kEpilogue == kSilu) other += add_up;
     }
     finish<kEpilogue>(out + n, value, other);
-    found(n, value);
+    deliver(n, value);
   }
 }
 

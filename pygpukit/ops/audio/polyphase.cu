@@ -66,14 +66,14 @@ __global__ void __launch_bounds__(128)
     }
   }
   __syncthreads();
-  const int most = (taps + down - 1) / down;
+  const int max_taps = (taps + down - 1) / down;
   for (int p = 0; p < up; ++p) {
     const int place = rest + p * down, latest = place / up;
-    const T *factors = filter + (place - latest * up) * down * most;
+    const T *factors = filter + (place - latest * up) * down * max_taps;
     T sum[kOutputs] = {};
     double total[kOutputs] = {};
     int products = 0;
-    for (int c = 0; c < down && c < taps; ++c, factors += most) {
+    for (int c = 0; c < down && c < taps; ++c, factors += max_taps) {
       const T *next = samples + own * down + latest + before - c;
       T window[kOutputs];  // of output r in step i: element (r - i) modulo kOutputs
 #pragma unroll

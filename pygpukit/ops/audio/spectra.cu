@@ -16,7 +16,7 @@ struct SpectraCall {
   long long samples;  // of one
   long long start;    // of the first frame
   long long hop;
-  double least;  // kLog: what a logarithm is taken of, at least
+  double amin;  // kLog: what a logarithm is taken of, at least
   int form;
   int mode;   // how the signal goes on: 0 zeros, 1 edge, 2 reflect, 3 symmetric
   int bands;  // how many
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(Lines *((Radices * ...) / largest(Radices...))
       const int bin = first + i;
       total += weight[i] * (bin < N ? shared.at(place.line, bin).re : shared.at(place.line, 0).im);
     }
-    if (call.form & kLog) total = decimal(total > R(call.least) ? total : R(call.least));
+    if (call.form & kLog) total = decimal(total > R(call.amin) ? total : R(call.amin));
     out[line * call.bands + band] = total;
   }
 }

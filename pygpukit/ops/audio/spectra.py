@@ -83,7 +83,7 @@ def spectra(
         samples=y.shape[-1],
         start=-before,
         hop=hop,
-        least=amin,
+        amin=amin,
         form=form,
         mode=_MODES[mode],
         bands=0 if bank is None else bank.bands,

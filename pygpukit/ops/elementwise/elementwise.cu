@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(256) binary_scalar(const T *a, T scalar, O *ou
 
 // ---- any operation, any layout: broadcast, transposed, stepped, reversed, dense ----
 
-// Operands that are Python numbers rather than arrays, by value: bit k of `given` says that number k is one.
+// Operands that are Python numbers rather than arrays, by value: bit k of `numbers_mask` says that number k is one.
 struct alignas(16) Numbers {
-  unsigned long long given, unused;
+  unsigned long long numbers_mask, unused;
   unsigned char value[2][16];
 };
 
@@ -67,24 +67,24 @@ __device__ __forceinline__ T number(const Numbers &numbers, int k) {
 template <int N, class T>
 __device__ __forceinline__ bool reaches_or_number(const T *pointer, long long i, long long size, const Numbers &numbers,
                                                   int k) {
-  return numbers.given >> k & 1 || reaches<N>(pointer + i, i, size - i);
+  return numbers.numbers_mask >> k & 1 || reaches<N>(pointer + i, i, size - i);
 }
 template <int N, class T>
 __device__ __forceinline__ Coming<T, N> begin_or_repeat(const T *pointer, long long i, const Numbers &numbers, int k) {
-  if (!(numbers.given >> k & 1)) return Coming<T, N>(pointer + i);
+  if (!(numbers.numbers_mask >> k & 1)) return Coming<T, N>(pointer + i);
   Pack<T, N> pack;
   for (T &element : pack.v) element = number<T>(numbers, k);
   return Coming<T, N>(pack);
 }
 template <class T>
 __device__ __forceinline__ T element_or_number(const T *pointer, long long i, const Numbers &numbers, int k) {
-  return numbers.given >> k & 1 ? number<T>(numbers, k) : pointer[i];
+  return numbers.numbers_mask >> k & 1 ? number<T>(numbers, k) : pointer[i];
 }
 // A thread's elements of operand k of a walk, or number `which` repeated.
 template <int N, int Operands, class T>
 __device__ __forceinline__ Taken<T, N> take_or_repeat(const Share<N, Operands> &share, const T *operand, int k,
                                                       const Numbers &numbers, int which) {
-  if (!(numbers.given >> which & 1)) return share.begin(operand, k);
+  if (!(numbers.numbers_mask >> which & 1)) return share.begin(operand, k);
   Taken<T, N> taken;
   taken.step = 0;
   taken.one(number<T>(numbers, which));
@@ -96,11 +96,11 @@ __device__ __forceinline__ Taken<T, N> take_or_repeat(const Share<N, Operands> &
 template <class T>
 __host__ __device__ constexpr int resident_blocks() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 800 && __CUDA_ARCH__ != 900 && __CUDA_ARCH__ != 1000
-  constexpr int most = 6;  // 1536 threads
+  constexpr int max_blocks = 6;  // 1536 threads
 #else
-  constexpr int most = 8;
+  constexpr int max_blocks = 8;
 #endif
-  return sizeof(compute_t<T>) == 4 || sizeof(T) == 2 ? most : 5;
+  return sizeof(compute_t<T>) == 4 || sizeof(T) == 2 ? max_blocks : 5;
 }
 
 template <class Op, class S, class D>

@@ -206,7 +206,7 @@ def _with_numbers(
     """
     arrays = [operand for operand in operands if is_array(operand)]
     if len(arrays) == len(operands):
-        return arrays, _NUMBERS.pack(given=0, unused=0, value=b"")
+        return arrays, _NUMBERS.pack(numbers_mask=0, unused=0, value=b"")
     numbers, values, pointers = 0, b"", []
     for position, operand in enumerate(operands):
         if is_array(operand):
@@ -216,7 +216,7 @@ def _with_numbers(
             numbers |= 1 << position
             values += scalars.encode(operand, dtype).ljust(16, b"\0")
             pointers.append(arrays[0] if stand_in is None else stand_in)
-    return pointers, _NUMBERS.pack(given=numbers, unused=0, value=values)
+    return pointers, _NUMBERS.pack(numbers_mask=numbers, unused=0, value=values)
 
 
 def _launch(expression: str, arrays: Sequence[GPUArray], numbers: bytes | None = None) -> None:

@@ -7,7 +7,7 @@ namespace pk {
 // ---- true division ----
 
 struct TrueQuotient {
-  long long given;  // operands that are the number: 1 the first, 2 the second, 0 none
+  long long which_number;  // operands that are the number: 1 the first, 2 the second, 0 none
   double number;
 };
 
@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(256)
     divide_integers(const T *a, const T *b, double *out, const __grid_constant__ Walk<3> walk,
                     const __grid_constant__ TrueQuotient work) {
   constexpr int N = together<T, double>();
-  const bool first = work.given != 1, second = work.given != 2;
+  const bool first = work.which_number != 1, second = work.which_number != 2;
   const auto quotient = [&](T x, T y) {
     return (first ? static_cast<double>(x) : work.number) / (second ? static_cast<double>(y) : work.number);
   };
@@ -70,11 +70,11 @@ struct FlooredRest {
 template <class Op, class T>
 __device__ __forceinline__ T divided_by(T value, const Divisor &by) {
   const auto bits = static_cast<unsigned long long>(value);
-  const bool below = T(-1) < T(0) && value < T(0), turned = T(-1) < T(0) && static_cast<long long>(by.number) < 0;
+  const bool below = T(-1) < T(0) && value < T(0), is_negative = T(-1) < T(0) && static_cast<long long>(by.number) < 0;
   const unsigned long long magnitude = below ? 0 - bits : bits;
   const unsigned long long high = __umul64hi(by.factor, magnitude);
   unsigned long long quotient = (high + ((magnitude - high) >> by.first_shift)) >> by.last_shift;
-  if (below != turned) quotient = 0 - (quotient + (quotient * by.magnitude != magnitude));
+  if (below != is_negative) quotient = 0 - (quotient + (quotient * by.magnitude != magnitude));
   return static_cast<T>(Op::of(quotient, bits, by.number));
 }
 

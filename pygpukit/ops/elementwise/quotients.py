@@ -40,7 +40,7 @@ def divides(a: Operand, b: Operand, out: GPUArray) -> bool:
 def divide(a: Operand, b: Operand, out: GPUArray) -> None:
     """out = a / b, of which divides() says that it can; they broadcast to out's shape."""
     x, y, which, number = (a, b, 0, 0.0) if is_array(a) and is_array(b) else _with_number(a, b)
-    packed = _TRUE.pack(given=which, number=number)
+    packed = _TRUE.pack(which_number=which, number=number)
     spec = SOURCE.of(f"pk::divide_integers<{_CTYPES[x.dtype.name]}>")
     for arrays, walk, blocks in walks.of((x, y, out)):
         kernels.launch(spec, (blocks, 1, 1), (walks.BLOCK, 1, 1), *arrays, walk, packed)

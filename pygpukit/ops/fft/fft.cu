@@ -21,7 +21,7 @@ struct FftCall {
   float single;          // ... rounded, which a kernel would do for each number
   int exchange[3];       // the parts: of what is read, before the output's factors, after them
   int lines_first[2];    // neighbouring threads have neighbouring transforms, else neighbouring elements
-  int fine;              // kTurned: the logarithm to base 2 of how many elements the table of small turns has
+  int fine;              // kTwiddled: the logarithm to base 2 of how many elements the table of small turns has
 };
 
 // Forms of the kernel, which are added.
@@ -29,7 +29,7 @@ constexpr int kPacked = 1;       // real numbers, two of them as a complex one
 constexpr int kMirrored = 2;     // half a spectrum is read; the rest are conjugates
 constexpr int kBefore = 4;       // what is read is multiplied by `before`, by its position
 constexpr int kAfter = 8;        // what is written is multiplied by `after`, by its position
-constexpr int kTurned = 16;      // ... by a turn of the whole: element times line
+constexpr int kTwiddled = 16;      // ... by a turn of the whole: element times line
 constexpr int kWhole = 32;       // no element is cut or zero; not with kMirrored, and kPacked only with kDense
 constexpr int kDense = 64;       // elements follow each other, no element is cut or zero, and the batch has one stride
 constexpr int kConvolved = 128;  // the transform, times a spectrum, its parts exchanged, is transformed again
@@ -104,7 +104,7 @@ struct Line {
     if constexpr (Form & kWhole) return static_cast<long long>(i) * static_cast<I>(call.stride[side]);
     return static_cast<long long>(position) * static_cast<I>(call.step[side]);
   }
-  __device__ __forceinline__ C given(int i, I position) const {
+  __device__ __forceinline__ C element_at(int i, I position) const {
     if constexpr (Form & (kDense | kWhole)) {
       return read(in + offset(0, i, position));
     } else {
@@ -125,13 +125,13 @@ struct Line {
   // The number at a position; past the end zero, of half a spectrum what it stands for.
   __device__ __forceinline__ C at(int i, I position) const {
     if constexpr ((Form & kMirrored) == 0) {
-      return given(i, position);
+      return element_at(i, position);
     } else {
       const I mirror = static_cast<I>(call.mirror);
       if ((Form & kDense) == 0 && position >= mirror) return {R(0), R(0)};
       const bool other = 2 * position > mirror;
       const bool whole = position == 0 || 2 * position == mirror;
-      C z = given(i, other ? mirror - position : position);
+      C z = element_at(i, other ? mirror - position : position);
       if (whole) z.im = R(0);
       return other ? conjugate(z) : z;
     }
@@ -153,8 +153,8 @@ struct Line {
     z = exchanged(z, call.exchange[0]);
     if constexpr (Form & kBefore) {
       const I from = position(0, i);
-      const I most = static_cast<I>((Form & kMirrored) ? call.mirror : call.limit[0]);
-      if ((Form & kWhole) || from < most) z = product(z, before[from]);
+      const I end = static_cast<I>((Form & kMirrored) ? call.mirror : call.limit[0]);
+      if ((Form & kWhole) || from < end) z = product(z, before[from]);
     }
     return z;
   }
@@ -175,7 +175,7 @@ struct Line {
     if constexpr (Form & kAfter) {
       if ((Form & kWhole) || to < static_cast<I>(call.limit[1])) z = product(z, after[to]);
     }
-    if constexpr (Form & kTurned) {
+    if constexpr (Form & kTwiddled) {
       const unsigned long long turn = static_cast<unsigned long long>(number) * static_cast<unsigned>(k);
       const unsigned long long small = 1ull << call.fine;
       z = product(z, product(after[turn & (small - 1)], after[small + (turn >> call.fine)]));

@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(256)
   locate(layout, i, at);
   const long long before = first ? at[0] : offsets[i];
   long long share = 0;
-  const bool found = place(static_cast<long long>(index[at[1]]), target, report, share);
-  offsets[i] = found && before != kSkip ? before + share : kSkip;
+  const bool is_inside = place(static_cast<long long>(index[at[1]]), target, report, share);
+  offsets[i] = is_inside && before != kSkip ? before + share : kSkip;
 }
 
 // ---- rows: outer x count x units, where the units of a row are neighbours in the array and in the dense values ----
@@ -310,8 +310,8 @@ __global__ void __launch_bounds__(256)
     for (int k = 0; k < Loads; ++k) {
       long long share = 0;
       if (i + k * 256 >= count) break;
-      const bool found = place(static_cast<long long>(values[k]), target, report, share);
-      to[i + k * 256] = found ? near[share / static_cast<int>(sizeof(T))] : T{};
+      const bool is_inside = place(static_cast<long long>(values[k]), target, report, share);
+      to[i + k * 256] = is_inside ? near[share / static_cast<int>(sizeof(T))] : T{};
     }
   }
 }
@@ -345,9 +345,9 @@ __global__ void __launch_bounds__(256)
   const auto key = static_cast<unsigned long long>(offsets[i]);
   const auto mask = static_cast<unsigned long long>(slots - 1);
   for (unsigned long long slot = slot_of(offsets[i], mask);; slot = (slot + 1) & mask) {
-    const unsigned long long found =
+    const unsigned long long is_inside =
         atomicCAS(reinterpret_cast<unsigned long long *>(table) + slot, static_cast<unsigned long long>(kSkip), key);
-    if (found != static_cast<unsigned long long>(kSkip) && found != key) continue;
+    if (is_inside != static_cast<unsigned long long>(kSkip) && is_inside != key) continue;
     atomicMax(table + slots + slot, i);
     return;
   }

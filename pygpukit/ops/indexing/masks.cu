@@ -35,22 +35,22 @@ __global__ void __launch_bounds__(256)
   const long long chunk = static_cast<long long>(blockIdx.x) * 8 + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   const long long first = chunk * kChunk;
-  int found = 0;
+  int kept_count = 0;
   if (first + kChunk <= size && reinterpret_cast<unsigned long long>(mask) % 16 == 0) {
     const auto *words = reinterpret_cast<const uint4 *>(mask + first);
 #pragma unroll
     for (int k = 0; k < kChunk / 16 / 32; ++k) {
       const uint4 word = words[k * 32 + lane];
-      found += __popc(nonzero_bytes(word.x) | nonzero_bytes(word.y) << 4 | nonzero_bytes(word.z) << 8 |
+      kept_count += __popc(nonzero_bytes(word.x) | nonzero_bytes(word.y) << 4 | nonzero_bytes(word.z) << 8 |
                       nonzero_bytes(word.w) << 12);
     }
   } else {
-    for (long long i = first + lane; i < first + kChunk && i < size; i += 32) found += mask[i] != 0;
+    for (long long i = first + lane; i < first + kChunk && i < size; i += 32) kept_count += mask[i] != 0;
   }
-  for (int step = 16; step > 0; step /= 2) found += __shfl_down_sync(0xffffffffu, found, step);
+  for (int step = 16; step > 0; step /= 2) kept_count += __shfl_down_sync(0xffffffffu, kept_count, step);
   if (lane == 0) {
-    sums[threadIdx.x / 32] = found;
-    if (first < size) counts[chunk] = found;
+    sums[threadIdx.x / 32] = kept_count;
+    if (first < size) counts[chunk] = kept_count;
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -106,13 +106,13 @@ __device__ __forceinline__ void pack_chunk(unsigned bits, const T (&values)[Each
   __shared__ int sums[Threads / 32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int own = __popc(bits);
-  int rank = sum_before(own, lane), found = 0;
+  int rank = sum_before(own, lane), kept_count = 0;
   if (lane == 31) sums[warp] = rank + own;
   __syncthreads();
 #pragma unroll
   for (int w = 0; w < Threads / 32; ++w) {
     if (w < warp) rank += sums[w];
-    found += sums[w];
+    kept_count += sums[w];
   }
   T *target = out + start;
   const int lead = Staged ? static_cast<int>(reinterpret_cast<unsigned long long>(target) % 16 / sizeof(T)) : 0;
@@ -124,7 +124,7 @@ __device__ __forceinline__ void pack_chunk(unsigned bits, const T (&values)[Each
   if constexpr (Staged) {
     __syncthreads();
     target -= lead;
-    const int end = lead + found;
+    const int end = lead + kept_count;
     for (int k = threadIdx.x * N; k < end; k += Threads * N) {
       if (k >= lead && k + N <= end) {
         store<N>(target + k, load<N>(staging + k));

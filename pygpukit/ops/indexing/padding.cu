@@ -37,21 +37,21 @@ struct MappedRow {
 
 template <class Index, class T>
 __device__ __forceinline__ MappedRow<T> mapped_row(const Remap<T> &map, Index row) {
-  MappedRow<T> found{map.start, T{}, false};
+  MappedRow<T> source_row{map.start, T{}, false};
   for (long long axis = map.ndim - 2; axis >= 0; --axis) {
     const Index extent = static_cast<Index>(map.shape[axis]);
     const Index above = axis ? row / extent : 0;
     const long long n = map.extent[axis];
     const long long here = static_cast<long long>(row - above * extent) - map.before[axis];
     if (map.continuation == kConstant && (here < 0 || here >= n)) {
-      found.number = map.fill[axis][here < 0 ? 0 : 1];
-      found.filled = true;
-      return found;
+      source_row.number = map.fill[axis][here < 0 ? 0 : 1];
+      source_row.filled = true;
+      return source_row;
     }
-    found.at += continued(here, n, map.continuation) * map.stride[axis];
+    source_row.at += continued(here, n, map.continuation) * map.stride[axis];
     row = above;
   }
-  return found;
+  return source_row;
 }
 
 // Elements first to first + count, N or fewer, of the result. Index is 32 bits wide where that is enough: division is

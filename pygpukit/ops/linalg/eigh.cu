@@ -35,9 +35,9 @@ __global__ void __launch_bounds__(128)
   __syncthreads();
   // The largest element is between a half and 2 now: what is below this is nothing beside the rounding of the rest.
   const R nothing = R(limits<R>::epsilon / 8);
-  bool turned = scale != 0;
-  for (int sweep = 0; turned && sweep < call.sweeps; ++sweep) {
-    turned = false;
+  bool rotated = scale != 0;
+  for (int sweep = 0; rotated && sweep < call.sweeps; ++sweep) {
+    rotated = false;
     for (int round = 0; round < even - 1; ++round) {
       bool mine = false;
       for (int pair = me; pair < pairs; pair += threads) {
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(128)
         sines[pair] = turn.z;
       }
       if (!__syncthreads_or(mine)) continue;
-      turned = true;
+      rotated = true;
       for (int e = me; e < pairs * n; e += threads) {
         int p, q;
         const int i = e % n;
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(128)
       __syncthreads();
     }
   }
-  const bool failed = scale == 0 || turned;
+  const bool failed = scale == 0 || rotated;
   const long long block = blockIdx.x;
   if (me == 0) info[block] = failed;
   for (int i = me; i < n; i += threads) {  // in ascending order

@@ -95,7 +95,7 @@ def svd(a: GPUArray, u: GPUArray | None, s: GPUArray, vh: GPUArray | None, info:
     if u is not None and vh is not None:
         columns = vh.shape[-2] if is_wide else u.shape[-1]
     source, packed = _stack(a)
-    call = _SVD_CALL.pack(a=packed, m=m, n=n, turned=is_wide, columns=columns, sweeps=_SWEEPS)
+    call = _SVD_CALL.pack(a=packed, m=m, n=n, is_adjoint=is_wide, columns=columns, sweeps=_SWEEPS)
     wide = max(columns, n)
     shared = (wide * (m | 1) + (n * (n | 1) if columns else 0)) * a.itemsize + wide * 12 + _WORDS
     _launch(SVD, "svd", a, shared, source, s if u is None else u, s, s if vh is None else vh, info, call)

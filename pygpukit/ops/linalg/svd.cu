@@ -6,7 +6,7 @@ namespace pk {
 struct SvdCall {
   Stack a;
   int m, n;     // rows and columns, m at least n
-  int turned;   // the array's matrices are the adjoints: their u is our v
+  int is_adjoint;   // the array's matrices are the adjoints: their u is our v
   int columns;  // of the larger factor; 0: singular values alone
   int sweeps;   // at most
 };
@@ -27,8 +27,9 @@ __device__ bool turn_columns(T *a, int m, int a_step, T *v, int n, int v_step, i
   xx = warp_sum(xx);
   yy = warp_sum(yy);
   xy = warp_sum(xy);
-  const R size = magnitude(xy), least = R(limits<R>::smallest);
-  if (xx < least || yy < least || !(size > R(limits<R>::epsilon) * ::sqrt(R(m)) * ::sqrt(xx) * ::sqrt(yy))) return false;
+  const R size = magnitude(xy), negligible = R(limits<R>::smallest);
+  if (xx < negligible || yy < negligible || !(size > R(limits<R>::epsilon) * ::sqrt(R(m)) * ::sqrt(xx) * ::sqrt(yy)))
+    return false;
   const Rotation<T> by = rotation(xx, yy, xy, size);
   for (int i = lane; i < m; i += 32) rotate(x[i], y[i], by);
   for (int i = lane; i < n && v != nullptr; i += 32) rotate(v[p * v_step + i], v[q * v_step + i], by);
@@ -84,7 +85,8 @@ __global__ void __launch_bounds__(128)
     const int i = e % u_step, j = e / u_step;
     x[e] = convert<T>::from(R(0));
     if (i >= m || j >= n) continue;
-    x[e] = call.turned ? conjugate(from[j * call.a.row + i * call.a.column]) : from[i * call.a.row + j * call.a.column];
+    x[e] = call.is_adjoint ? conjugate(from[j * call.a.row + i * call.a.column])
+                           : from[i * call.a.row + j * call.a.column];
   }
   for (int e = me; call.columns && e < n * v_step; e += threads) {
     v[e] = convert<T>::from(e / v_step == e % v_step ? R(1) : R(0));
@@ -93,9 +95,9 @@ __global__ void __launch_bounds__(128)
   const R scale = scale_of(x, n * u_step, scratch);
   for (int e = me; e < n * u_step; e += threads) x[e] = times(x[e], scale);
   __syncthreads();
-  bool turned = scale != 0;
-  for (int sweep = 0; turned && sweep < call.sweeps; ++sweep) {
-    turned = false;
+  bool rotated = scale != 0;
+  for (int sweep = 0; rotated && sweep < call.sweeps; ++sweep) {
+    rotated = false;
     for (int round = 0; round < even - 1; ++round) {
       bool mine = false;
       for (int pair = me / 32; pair < pairs; pair += threads / 32) {
@@ -103,10 +105,10 @@ __global__ void __launch_bounds__(128)
         meeting(even, round, pair, &p, &q);
         if (q < n) mine = turn_columns(x, m, u_step, call.columns ? v : nullptr, n, v_step, p, q) || mine;
       }
-      if (__syncthreads_or(mine)) turned = true;
+      if (__syncthreads_or(mine)) rotated = true;
     }
   }
-  const bool failed = scale == 0 || turned;
+  const bool failed = scale == 0 || rotated;
   const long long block = blockIdx.x;
   if (me == 0) info[block] = failed;
   for (int j = me / 32; j < all; j += threads / 32) {
@@ -131,12 +133,12 @@ __global__ void __launch_bounds__(128)
   if (me < 32 && !failed) complete(x, u_step, lengths, m, call.columns);
   __syncthreads();
   // The larger factor has m rows, the other n; where the matrices are adjoints the first is vh.
-  T *large = call.turned ? vh + block * call.columns * m : u + block * m * call.columns;
-  T *small = call.turned ? u + block * n * n : vh + block * n * n;
+  T *large = call.is_adjoint ? vh + block * call.columns * m : u + block * m * call.columns;
+  T *small = call.is_adjoint ? u + block * n * n : vh + block * n * n;
   for (int e = me; e < m * call.columns; e += threads) {
     const int i = e % m, j = e / m;
     const T value = failed ? not_a_number<T>() : x[j * u_step + i];
-    if (call.turned) {
+    if (call.is_adjoint) {
       large[place[j] * m + i] = conjugate(value);
     } else {
       large[i * call.columns + place[j]] = value;
@@ -145,7 +147,7 @@ __global__ void __launch_bounds__(128)
   for (int e = me; e < n * n; e += threads) {
     const int i = e % n, j = e / n;
     const T value = failed ? not_a_number<T>() : v[j * v_step + i];
-    if (call.turned) {
+    if (call.is_adjoint) {
       small[i * n + place[j]] = value;
     } else {
       small[place[j] * n + i] = conjugate(value);

@@ -114,12 +114,12 @@ __global__ void __launch_bounds__(256) random_fill(T *out, const __grid_constant
   const long long index = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   const long long first = index * N;
   if (first >= call.size) return;
-  Elements<T, N> made;
-  Source::make(philox(call.seed, index, call.call), call, made.v);
+  Elements<T, N> drawn;
+  Source::make(philox(call.seed, index, call.call), call, drawn.v);
   if (first + N <= call.size) {
-    *reinterpret_cast<Elements<T, N> *>(out + first) = made;
+    *reinterpret_cast<Elements<T, N> *>(out + first) = drawn;
   } else {
-    for (int i = 0; first + i < call.size; ++i) out[first + i] = made.v[i];
+    for (int i = 0; first + i < call.size; ++i) out[first + i] = drawn.v[i];
   }
 }
 

@@ -103,7 +103,7 @@ __device__ __forceinline__ void enter_packs(const Op &op, typename Op::State &st
       if (Safe || (from && span.template holds<N>(from))) {
         coming[u].load(from);
       } else {
-        coming[u].keep(read_few<T, N>(fetch, at, N));
+        coming[u].keep(read_single<T, N>(fetch, at, N));
       }
     }
 #pragma unroll
@@ -229,8 +229,8 @@ __global__ void __launch_bounds__(kThreads, blocks_of<Dense>())
   let_next_begin();
   using T = typename Op::Input;
   using State = typename Op::State;
-  constexpr int Most = !Dense && per_load<T>() > 4 ? 2 : 4;
-  constexpr int N = per_load<T>() < Most ? per_load<T>() : Most;
+  constexpr int Max = !Dense && per_load<T>() > 4 ? 2 : 4;
+  constexpr int N = per_load<T>() < Max ? per_load<T>() : Max;
   constexpr int Loads = per_load<T>() > 4 ? 16 : 8;  // in flight, a thread; also how many elements enter together
   constexpr int kLeft = Loads / 2;                   // in flight where fewer rows are left
   const Op op{plan.setting};

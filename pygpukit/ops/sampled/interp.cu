@@ -6,7 +6,7 @@ namespace pk {
 struct InterpCall {
   long long size;    // values looked for
   long long points;  // of which there is one at least
-  long long given;   // 1: left, 2: right: else the first and the last value
+  long long has_ends;   // 1: left, 2: right: else the first and the last value
   double left, right;
 };
 
@@ -15,8 +15,8 @@ __global__ void __launch_bounds__(256) interpolate(const double *x, const double
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= p.size) return;
   const double at = x[i];
-  const double left = (p.given & 1) != 0 ? p.left : values[0];
-  const double right = (p.given & 2) != 0 ? p.right : values[p.points - 1];
+  const double left = (p.has_ends & 1) != 0 ? p.left : values[0];
+  const double right = (p.has_ends & 2) != 0 ? p.right : values[p.points - 1];
   if (p.points == 1) {  // NaN is neither below nor above it, as in NumPy
     out[i] = at < points[0] ? left : at > points[0] ? right : values[0];
     return;
@@ -47,12 +47,12 @@ __global__ void __launch_bounds__(256) interpolate(const double *x, const double
     return;
   }
   const double slope = __ddiv_rn(__dsub_rn(values[low + 1], values[low]), __dsub_rn(points[low + 1], points[low]));
-  double found = __dadd_rn(__dmul_rn(slope, __dsub_rn(at, points[low])), values[low]);
-  if (found != found) {  // an infinite slope or distance: from the other end, and of equal values those
-    found = __dadd_rn(__dmul_rn(slope, __dsub_rn(at, points[low + 1])), values[low + 1]);
-    if (found != found && values[low] == values[low + 1]) found = values[low];
+  double interpolated = __dadd_rn(__dmul_rn(slope, __dsub_rn(at, points[low])), values[low]);
+  if (interpolated != interpolated) {  // an infinite slope or distance: from the other end, and of equal values those
+    interpolated = __dadd_rn(__dmul_rn(slope, __dsub_rn(at, points[low + 1])), values[low + 1]);
+    if (interpolated != interpolated && values[low] == values[low + 1]) interpolated = values[low];
   }
-  out[i] = found;
+  out[i] = interpolated;
 }
 
 }  // namespace pk

@@ -81,7 +81,7 @@ def _interpolated(x: GPUArray, xp: GPUArray, fp: GPUArray, left: Any, right: Any
         native.host_launch("interp", compute, [x, xp, fp, out])
         return out
     sides = (left is not None) * _LEFT + (right is not None) * _RIGHT
-    fields = _CALL.pack(size=x.size, points=xp.size, given=sides, left=float(left or 0), right=float(right or 0))
+    fields = _CALL.pack(size=x.size, points=xp.size, has_ends=sides, left=float(left or 0), right=float(right or 0))
     grid = (-(-out.size // _BLOCK), 1, 1)
     kernels.launch(SOURCE.of("pk::interpolate"), grid, (_BLOCK, 1, 1), x, xp, fp, out, fields)
     return out

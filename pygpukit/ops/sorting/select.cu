@@ -5,7 +5,7 @@
 
 namespace pk {
 
-constexpr int kMost = 64;  // the largest k
+constexpr int kMaxK = 64;  // the largest k
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr unsigned kAll = 0xffffffffu;
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(kThreads) select_first(const T *in, const long
   __shared__ unsigned char chosen[kPasses];  // digits of the k-th element
   __shared__ unsigned rest;
   __shared__ unsigned ahead[2][kWarps];
-  __shared__ double held[kMost * sizeof(T) / 8 + 1];
-  __shared__ long long held_index[kMost];
+  __shared__ double held[kMaxK * sizeof(T) / 8 + 1];
+  __shared__ long long held_index[kMaxK];
   T *const best = reinterpret_cast<T *>(held);
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const long long row = blockIdx.x / p.pieces, piece = blockIdx.x % p.pieces;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads) select_first(const T *in, const long
   }
 
   // Those before the k-th element, then as many equal to it as are needed, each in the order of their positions.
-  unsigned found[2] = {0, k - needed};
+  unsigned taken[2] = {0, k - needed};
   for (long long start = 0; start < count; start += kThreads) {
     const long long i = start + thread;
     int order = 1;
@@ -83,15 +83,15 @@ __global__ void __launch_bounds__(kThreads) select_first(const T *in, const long
     if (lane < 2) ahead[lane][warp] = __popc(lanes[lane]);
     __syncthreads();
     const int own_class = order < 0 ? 0 : 1;
-    unsigned slot = found[own_class] + __popc(lanes[own_class] & ((1u << lane) - 1u));
+    unsigned slot = taken[own_class] + __popc(lanes[own_class] & ((1u << lane) - 1u));
     for (int w = 0; w < warp; ++w) slot += ahead[own_class][w];
     if (order <= 0 && slot < k) {
       best[slot] = own[i];
       held_index[slot] = p.indexed ? in_index[row * p.length + first + i] : first + i;
     }
     for (int w = 0; w < kWarps; ++w) {
-      found[0] += ahead[0][w];
-      found[1] += ahead[1][w];
+      taken[0] += ahead[0][w];
+      taken[1] += ahead[1][w];
     }
     __syncthreads();
   }

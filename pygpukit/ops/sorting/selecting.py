@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SOURCE = kernels.KernelSpec(__file__, "select.cu")
 _CALL = SOURCE.structure("SelectCall")
-_MAX_K = 64  # select.cu: kMost
+_MAX_K = 64  # select.cu: kMaxK
 _SHORT = 1024  # rows up to here are sorted, several to a block
 _PIECE = 16384  # elements that a block takes at most
 _THREADS = 256

@@ -238,12 +238,12 @@ __device__ __forceinline__ long long count_before(const unsigned long long *word
   while (tile > 0) {
     word -= kDigits;
     --tile;
-    unsigned long long found, mark;
+    unsigned long long marked, mark;
     do {
-      found = *reinterpret_cast<const volatile unsigned long long *>(word);
-      mark = found >> 48;
+      marked = *reinterpret_cast<const volatile unsigned long long *>(word);
+      mark = marked >> 48;
     } while (mark <= static_cast<unsigned long long>(2 * pass));  // nothing yet, or of an earlier pass
-    count += static_cast<long long>(found & 0xffffffffffffull);
+    count += static_cast<long long>(marked & 0xffffffffffffull);
     if (mark == static_cast<unsigned long long>(2 * pass + 2)) break;
   }
   return count;

@@ -38,12 +38,12 @@ __device__ __forceinline__ void count(const Bin &bin, unsigned long long *counts
   }
   const long long step = static_cast<long long>(gridDim.x) * kThreads;
   for (long long i = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x; i < p.size; i += step) {
-    const long long found = bin(i);
-    if (found < 0 || found >= p.bins) continue;
+    const long long place = bin(i);
+    if (place < 0 || place >= p.bins) continue;
     if (here) {
-      atomicAdd(&held[found], 1u);
+      atomicAdd(&held[place], 1u);
     } else {
-      atomicAdd(&counts[found], 1ull);
+      atomicAdd(&counts[place], 1ull);
     }
   }
   if (!here) return;

@@ -87,13 +87,13 @@ __global__ void __launch_bounds__(Threads) middle_of_row(const T *in, D *out, co
   U *const keys = reinterpret_cast<U *>(middle_memory);
   __shared__ unsigned counts[256];
   __shared__ Chosen chosen;
-  __shared__ unsigned long long varying[2], least;
+  __shared__ unsigned long long varying[2], next_above;
   const int thread = threadIdx.x;
   const unsigned length = static_cast<unsigned>(p.length);
   const T *const own = in + blockIdx.x * p.length;
   if (thread == 0) {
     varying[0] = varying[1] = 0;
-    least = ~0ull;
+    next_above = ~0ull;
   }
   __syncthreads();
   // Bits that are set in some key, and that are not set in some.
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(Threads) middle_of_row(const T *in, D *out, co
   }
   nan = __syncthreads_or(nan);
   const U differ = static_cast<U>(varying[0] & varying[1]);
-  U found = static_cast<U>(varying[0] & ~varying[1]);  // bits of the middle so far
+  U middle = static_cast<U>(varying[0] & ~varying[1]);  // bits of the middle so far
   unsigned needed = (length - 1) / 2 + 1, equal = length;
   const auto fetch = [&](unsigned i) { return Held ? keys[i] : key_of(own[i]); };
 #pragma unroll 1
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(Threads) middle_of_row(const T *in, D *out, co
       for (int u = 0; u < kUnderWay; ++u) key[u] = fetch(start + u * Threads < length ? start + u * Threads : start);
 #pragma unroll
       for (int u = 0; u < kUnderWay; ++u) {
-        const bool counted = start + u * Threads < length && !((key[u] ^ found) & above);
+        const bool counted = start + u * Threads < length && !((key[u] ^ middle) & above);
         if (counted) atomicAdd(&counts[static_cast<unsigned>(key[u] >> shift) & 255u], 1u);
       }
     }
@@ -151,28 +151,28 @@ __global__ void __launch_bounds__(Threads) middle_of_row(const T *in, D *out, co
     }
     __syncthreads();
     const U digit = static_cast<U>(U(255) << shift);
-    found = static_cast<U>((found & ~digit) | (U(chosen.digit) << shift));
+    middle = static_cast<U>((middle & ~digit) | (U(chosen.digit) << shift));
     needed = chosen.needed;
     equal = chosen.equal;
   }
-  U next = found;
+  U next = middle;
   if (length % 2 == 0 && needed == equal) {  // the other one is the least above it
     U smallest = static_cast<U>(~U(0));
 #pragma unroll 4
     for (unsigned i = thread; i < length; i += Threads) {
       const U key = fetch(i);
-      if (key > found && key < smallest) smallest = key;
+      if (key > middle && key < smallest) smallest = key;
     }
     unsigned long long low = smallest;
     for (int distance = 16; distance > 0; distance /= 2) {
       const unsigned long long other = __shfl_xor_sync(kAll, low, distance);
       low = other < low ? other : low;
     }
-    if (thread % 32 == 0) atomicMin(&least, low);
+    if (thread % 32 == 0) atomicMin(&next_above, low);
     __syncthreads();
-    next = static_cast<U>(least);
+    next = static_cast<U>(next_above);
   }
-  if (thread == 0) out[blockIdx.x] = middle_of<T, D>(found, next, length % 2, nan);
+  if (thread == 0) out[blockIdx.x] = middle_of<T, D>(middle, next, length % 2, nan);
 }
 
 }  // namespace pk

@@ -8,7 +8,7 @@ struct ShortFourier {
   long long place_step, channel_step;  // of the spectrum, in elements
 };
 
-constexpr int kMostBins = 16, kBlockFrames = 128;
+constexpr int kMaxBins = 16, kBlockFrames = 128;
 
 // signal: sentences at `signals` (first sample, length), size / 2 samples are reflected at their ends; matrix: (2 bins,
 // size), real parts first. out: magnitudes, then angles of each sentence's frames at `frames`. Grid: frames of the
@@ -20,13 +20,13 @@ __global__ void __launch_bounds__(128)
   if (frame >= frames[2 * sentence + 1]) return;
   const double *own = signal + signals[2 * sentence];
   const long long count = signals[2 * sentence + 1];
-  double sum[2 * kMostBins] = {};
+  double sum[2 * kMaxBins] = {};
   for (long long k = 0; k < p.size; ++k) {
     long long at = frame * p.hop - p.size / 2 + k;
     at = at < 0 ? -at : at >= count ? 2 * count - 2 - at : at;
     const double value = own[at];
 #pragma unroll
-    for (int b = 0; b < kMostBins; ++b) {
+    for (int b = 0; b < kMaxBins; ++b) {
       if (b < p.bins) {
         sum[2 * b] = ::fma(value, matrix[b * p.size + k], sum[2 * b]);
         sum[2 * b + 1] = ::fma(value, matrix[(p.bins + b) * p.size + k], sum[2 * b + 1]);
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(128)
   }
   float *to = out + (frames[2 * sentence] + frame) * p.place_step;
 #pragma unroll
-  for (int b = 0; b < kMostBins; ++b) {
+  for (int b = 0; b < kMaxBins; ++b) {
     if (b >= p.bins) continue;
     const double real = sum[2 * b], imaginary = sum[2 * b + 1] + 0.0;  // -0 would turn pi into -pi
     to[b * p.channel_step] = static_cast<float>(::sqrt(real * real + imaginary * imaginary));

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(256)
   for (int k = 0; k < 6; ++k) {
     if (k < p.count) seen[k] = load<N>(from[k] + i * N);
   }
-  Pack<U, N> made;
+  Pack<U, N> packed;
 #pragma unroll
   for (int n = 0; n < N; ++n) {
     float sum = seen[0].v[n];
@@ -34,9 +34,9 @@ __global__ void __launch_bounds__(256)
     sum *= p.factor;
     sum = sum > sum * p.slope ? sum : sum * p.slope;
     const long long place = p.last ? i * N / p.channels : (i * N + n) % p.length;
-    made.v[n] = convert<U>::from(p.has_inside && !inside[place] ? 0.0f : sum);
+    packed.v[n] = convert<U>::from(p.has_inside && !inside[place] ? 0.0f : sum);
   }
-  store(out + i * N, made);
+  store(out + i * N, packed);
 }
 
 }  // namespace pk

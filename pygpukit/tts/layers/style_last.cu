@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(256)
       continue;
     }
     const Pack<T, N> seen = load<N>(x + at);
-    Pack<U, N> made;
+    Pack<U, N> packed;
 #pragma unroll
     for (int n = 0; n < N; ++n) {
       float value = ::fmaf(widen(seen.v[n]) - mean[n], factor[n], term[n]);
@@ -169,9 +169,9 @@ __global__ void __launch_bounds__(256)
         const float s = ::sinf(a[n] * value);
         value = ::fmaf(s * s, inverse[n], value);
       }
-      made.v[n] = convert<U>::from(value);
+      packed.v[n] = convert<U>::from(value);
     }
-    store(out + at, made);
+    store(out + at, packed);
   }
 }
 

@@ -10,14 +10,14 @@
 
 namespace pk {
 
-constexpr int kFewColumns = 32;  // that a block makes, one a lane
-constexpr int kFewWarps = 4;
-constexpr int kFewRows = 4;  // of a warp
-constexpr int kFewThreads = 32 * kFewWarps;
+constexpr int kGemvColumns = 32;  // that a block makes, one a lane
+constexpr int kGemvWarps = 4;
+constexpr int kGemvRows = 4;  // of a warp
+constexpr int kGemvThreads = 32 * kGemvWarps;
 constexpr int kStepBytes = 256;  // of a line along k, that are read a step
 constexpr int kPackBytes = 16;
 constexpr int kStages = 5;     // steps that shared memory holds: one in use, the others on their way
-constexpr int kFewBlocks = 3;  // that a multiprocessor's shared memory holds
+constexpr int kGemvBlocks = 3;  // that a multiprocessor's shared memory holds
 
 // A matrix as copies walk it. packs: 16 bytes of neighbours along the inner axis can be copied as one.
 template <class T>
@@ -38,8 +38,8 @@ __device__ __forceinline__ Walk<T> walk(const T *data, long long outers, long lo
 // Copies Outers x Inners elements to `to`, whose outer lines are Pitch apart; zeros outside.
 template <int Outers, int Inners, int Pitch, class T>
 __device__ __forceinline__ void copy_block(const Walk<T> &from, long long outer0, long long inner0, T *to) {
-  constexpr int kPack = kPackBytes / sizeof(T), kAcross = Inners / kPack, kDown = kFewThreads / kAcross;
-  static_assert(kFewThreads % kAcross == 0 && Outers % kDown == 0, "each thread copies from every kDown-th line");
+  constexpr int kPack = kPackBytes / sizeof(T), kAcross = Inners / kPack, kDown = kGemvThreads / kAcross;
+  static_assert(kGemvThreads % kAcross == 0 && Outers % kDown == 0, "each thread copies from every kDown-th line");
   if (from.packs && inner0 + Inners <= from.inners) {  // most steps: little arithmetic, which copies would wait for
     const long long outer = outer0 + threadIdx.x / kAcross;
     const int inner = threadIdx.x % kAcross * kPack;
@@ -53,7 +53,7 @@ __device__ __forceinline__ void copy_block(const Walk<T> &from, long long outer0
     }
     return;
   }
-  for (int i = threadIdx.x; i < Outers * kAcross; i += kFewThreads) {
+  for (int i = threadIdx.x; i < Outers * kAcross; i += kGemvThreads) {
     const int outer = i / kAcross, inner = i % kAcross * kPack;
     T *target = to + outer * Pitch + inner;
     const long long left = outer0 + outer < from.outers ? from.inners - (inner0 + inner) : 0;
@@ -69,22 +69,22 @@ __device__ __forceinline__ void copy_block(const Walk<T> &from, long long outer0
   }
 }
 
-// c = after(a @ b), but not of kSwiglu; a block makes kFewWarps * kFewRows rows. AlongK: elements of b that follow each
-// other along k are copied as one where they are dense, else those along n. The layout's operands: a, b, c, residual.
+// c = after(a @ b), but not of kSwiglu; a block makes kGemvWarps * kGemvRows rows. AlongK: elements of b that lie
+// together along k are copied as one where they are dense, else those along n. The operands: a, b, c, residual.
 template <class T, bool AlongK>
-__global__ void __launch_bounds__(kFewThreads, kFewBlocks)
-    few(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
+__global__ void __launch_bounds__(kGemvThreads, kGemvBlocks)
+    gemv(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ GemmLayout<4> p,
         const __grid_constant__ Epilogue after) {
   using A = accumulator_t<T>;
   constexpr int kPack = kPackBytes / sizeof(T), kStep = kStepBytes / sizeof(T), kPitch = kStep + kPack;
-  constexpr int kWeight = AlongK ? kFewColumns * kPitch : kStep * kFewColumns;
-  constexpr int kStage = kWeight + kFewWarps * kFewRows * kPitch;
-  extern __shared__ __align__(16) unsigned char few_memory[];
-  T *const stages = reinterpret_cast<T *>(few_memory);
-  const long long column0 = static_cast<long long>(blockIdx.x) * kFewColumns;
-  const long long row0 = static_cast<long long>(blockIdx.z) * (kFewWarps * kFewRows);
+  constexpr int kWeight = AlongK ? kGemvColumns * kPitch : kStep * kGemvColumns;
+  constexpr int kStage = kWeight + kGemvWarps * kGemvRows * kPitch;
+  extern __shared__ __align__(16) unsigned char gemv_memory[];
+  T *const stages = reinterpret_cast<T *>(gemv_memory);
+  const long long column0 = static_cast<long long>(blockIdx.x) * kGemvColumns;
+  const long long row0 = static_cast<long long>(blockIdx.z) * (kGemvWarps * kGemvRows);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, steps = static_cast<int>((p.k + kStep - 1) / kStep);
-  const long long own_row0 = row0 + warp * kFewRows;
+  const long long own_row0 = row0 + warp * kGemvRows;
 #pragma unroll 1
   for (long long batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
     long long at[4];
@@ -97,21 +97,21 @@ __global__ void __launch_bounds__(kFewThreads, kFewBlocks)
       const long long k0 = static_cast<long long>(step) * kStep;
       if (step < steps) {
         if constexpr (AlongK)
-          copy_block<kFewColumns, kStep, kPitch>(weight, column0, k0, to);
+          copy_block<kGemvColumns, kStep, kPitch>(weight, column0, k0, to);
         else
-          copy_block<kStep, kFewColumns, kFewColumns>(weight, k0, column0, to);
-        copy_block<kFewWarps * kFewRows, kStep, kPitch>(rows, row0, k0, to + kWeight);
+          copy_block<kStep, kGemvColumns, kGemvColumns>(weight, k0, column0, to);
+        copy_block<kGemvWarps * kGemvRows, kStep, kPitch>(rows, row0, k0, to + kWeight);
       }
       end_stage();
     };
     for (int step = 0; step < kStages - 1; ++step) ask(step);
-    A sum[kFewRows] = {};
+    A sum[kGemvRows] = {};
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       wait_for_stage<kStages - 2>();
       __syncthreads();
       ask(step + kStages - 1);
-      const T *const own = stages + step % kStages * kStage, *const row = own + kWeight + warp * kFewRows * kPitch;
+      const T *const own = stages + step % kStages * kStage, *const row = own + kWeight + warp * kGemvRows * kPitch;
       const long long left = (p.k - static_cast<long long>(step) * kStep + kDepth - 1) / kDepth * kDepth;
       const int depth = left < kStep ? static_cast<int>(left) : kStep;  // gemm.cuh adds zeros up to whole kDepth, too
       if (own_row0 >= p.m) continue;
@@ -121,22 +121,22 @@ __global__ void __launch_bounds__(kFewThreads, kFewBlocks)
         if constexpr (AlongK) {
           numbers = load<kPack>(own + lane * kPitch + d);
         } else {
-          for (int j = 0; j < kPack; ++j) numbers.v[j] = own[(d + j) * kFewColumns + lane];
+          for (int j = 0; j < kPack; ++j) numbers.v[j] = own[(d + j) * kGemvColumns + lane];
         }
-        Pack<T, kPack> others[kFewRows];  // all are asked for before one is waited for
+        Pack<T, kPack> others[kGemvRows];  // all are asked for before one is waited for
 #pragma unroll
-        for (int r = 0; r < kFewRows; ++r) others[r] = load<kPack>(row + r * kPitch + d);
+        for (int r = 0; r < kGemvRows; ++r) others[r] = load<kPack>(row + r * kPitch + d);
 #pragma unroll
         for (int j = 0; j < kPack; ++j) {
           const A number = convert<A>::from(numbers.v[j]);
 #pragma unroll
-          for (int r = 0; r < kFewRows; ++r) sum[r] = add_product(sum[r], convert<A>::from(others[r].v[j]), number);
+          for (int r = 0; r < kGemvRows; ++r) sum[r] = add_product(sum[r], convert<A>::from(others[r].v[j]), number);
         }
       }
     }
     __syncthreads();  // the stages are free for the next matrices
     const long long column = column0 + lane;
-    for (int r = 0; r < kFewRows; ++r) {
+    for (int r = 0; r < kGemvRows; ++r) {
       const long long line = own_row0 + r;
       if (line >= p.m || column >= p.n) continue;
       const T *other = residual + (at[3] + line * p.row[3] + column * p.column[3]);

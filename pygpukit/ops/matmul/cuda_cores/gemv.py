@@ -78,4 +78,4 @@ def instantiations() -> Iterator[tuple[str, ...]]:
 
 
 def _expression(dtype: str, along_k: bool) -> str:
-    return f"pk::few<{CTYPES[dtype]}, {'true' if along_k else 'false'}>"
+    return f"pk::gemv<{CTYPES[dtype]}, {'true' if along_k else 'false'}>"

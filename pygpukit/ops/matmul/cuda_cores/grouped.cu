@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(kThreads *kThreads)
   long long tile = blockIdx.x / tiles_n, first = 0, count = 0;
   int group = 0;
   for (; group <= p.groups; ++group) {
-    const long long left = p.rows - first, wanted = group < p.groups ? counts[group] : left;
-    count = wanted < 0 ? 0 : wanted < left ? wanted : left;
+    const long long left = p.rows - first, requested = group < p.groups ? counts[group] : left;
+    count = requested < 0 ? 0 : requested < left ? requested : left;
     const long long own = (count + kTile - 1) / kTile;
     if (tile < own) break;
     tile -= own;

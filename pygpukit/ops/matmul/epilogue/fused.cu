@@ -65,13 +65,13 @@ __global__ void __launch_bounds__(256) finish_pieces(const T *product, const T *
   if (index >= pieces) return;
   const long long across = after.columns / kNumbers, column = index % across * kNumbers, at = index * kNumbers;
   const float alpha = static_cast<float>(after.alpha), beta = after.has_residual ? static_cast<float>(after.beta) : 1;
-  Piece<T> made = piece_at(product + at);
+  Piece<T> piece = piece_at(product + at);
   const Piece<T> of_columns = piece_at(bias + column, after.has_bias),
                  added = piece_at(residual + at, after.has_residual);
   with_activation(after.activation, [&](auto activation) {
-    finish_piece<decltype(activation)::value>(made, of_columns, added, alpha, beta);
+    finish_piece<decltype(activation)::value>(piece, of_columns, added, alpha, beta);
   });
-  *reinterpret_cast<Piece<T> *>(out + at) = made;
+  *reinterpret_cast<Piece<T> *>(out + at) = piece;
 }
 
 }  // namespace pk

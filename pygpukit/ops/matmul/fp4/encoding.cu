@@ -11,7 +11,7 @@ struct Fp4Matrix {
   int scaling, unused;      // Fp4Scaling
 };
 
-enum Fp4Scaling { kNoScale, kGiven, kMeasured };  // of all numbers, beside those of blocks
+enum Fp4Scaling { kNoScale, kStated, kMeasured };  // of all numbers, beside those of blocks
 
 __device__ __forceinline__ unsigned magnitude_of(float value) { return __float_as_uint(value) & 0x7fffffffu; }
 constexpr unsigned kInfinity = 0x7f800000u;
@@ -19,17 +19,17 @@ constexpr unsigned kInfinity = 0x7f800000u;
 // largest: at least the bits of the largest magnitude that is finite. Bits of floats are in the order of the floats.
 template <class T>
 __global__ void fp4_largest(const T *x, unsigned *largest, const __grid_constant__ Fp4Matrix p) {
-  unsigned most = 0;
+  unsigned max_bits = 0;
   const long long size = p.rows * p.columns, step = static_cast<long long>(gridDim.x) * blockDim.x;
   for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < size; i += step) {
     const unsigned here = magnitude_of(widen(x[p.start + i / p.columns * p.row + i % p.columns * p.column]));
-    if (here < kInfinity && here > most) most = here;
+    if (here < kInfinity && here > max_bits) max_bits = here;
   }
   for (int lanes = 16; lanes > 0; lanes /= 2) {
-    const unsigned other = __shfl_xor_sync(0xffffffffu, most, lanes);
-    if (other > most) most = other;
+    const unsigned other = __shfl_xor_sync(0xffffffffu, max_bits, lanes);
+    if (other > max_bits) max_bits = other;
   }
-  if (threadIdx.x % 32 == 0 && most) atomicMax(largest, most);
+  if (threadIdx.x % 32 == 0 && max_bits) atomicMax(largest, max_bits);
 }
 
 // The scale of all numbers that lets the largest be 6 times the largest scale of a block; 1 where all are 0.
@@ -40,8 +40,8 @@ __device__ __forceinline__ float scale_of_all(float largest) {
 
 // The scale of a block with that largest magnitude, divided by the scale of all: rounded to nearest even, at most 448.
 __device__ __forceinline__ e4m3_t scale_of_block(e4m3_t, float largest, float of_all) {
-  const float wanted = largest / of_all / 6.0f;
-  return to_small_float<e4m3_t>(wanted < 448.0f ? wanted : 448.0f);
+  const float unrounded = largest / of_all / 6.0f;
+  return to_small_float<e4m3_t>(unrounded < 448.0f ? unrounded : 448.0f);
 }
 // The power of two with which the largest is from 4 to below 8; what is above 6 becomes 6.
 __device__ __forceinline__ e8m0_t scale_of_block(e8m0_t, float largest, float) {
@@ -59,7 +59,7 @@ __global__ void fp4_quantise(const T *x, unsigned char *codes, Scale *scales, fl
                              const __grid_constant__ Fp4Matrix p) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   float all = 1.0f;
-  if (p.scaling == kGiven) all = *of_all;
+  if (p.scaling == kStated) all = *of_all;
   if (p.scaling == kMeasured) {
     all = scale_of_all(__uint_as_float(*largest));
     if (i == 0) *of_all = all;
@@ -69,13 +69,13 @@ __global__ void fp4_quantise(const T *x, unsigned char *codes, Scale *scales, fl
   const T *const line = x + (p.start + i / p.blocks * p.row + first * p.column);
   const long long left = p.columns - first;
   float values[Block];
-  unsigned most = 0;
+  unsigned max_bits = 0;
   for (int k = 0; k < Block; ++k) {
     values[k] = k < left ? widen(line[k * p.column]) : 0.0f;
     const unsigned here = magnitude_of(values[k]);
-    if (here > most) most = here;
+    if (here > max_bits) max_bits = here;
   }
-  const Scale scale = most < kInfinity ? scale_of_block(Scale{}, __uint_as_float(most), all) : nan_of(Scale{});
+  const Scale scale = max_bits < kInfinity ? scale_of_block(Scale{}, __uint_as_float(max_bits), all) : nan_of(Scale{});
   const float step = widen(scale) * all;
   scales[i] = scale;
   for (int byte = 0; byte < Block / 2; ++byte) {

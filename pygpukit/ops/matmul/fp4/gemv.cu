@@ -13,7 +13,7 @@ constexpr int kFp4Weights = 16;  // rows of the weight, columns of c, that a blo
 constexpr int kFp4Rows = 8;      // rows of a that one product takes
 constexpr int kPiece = 128;      // of k: 32 a lane, of which four have a row
 
-struct Fp4Few {
+struct Fp4Gemv {
   long long m, n, k;    // k: of the codes, whole 64
   long long a_columns;  // of k that a has, whole 8, and where its rows are
   long long a_row;
@@ -47,7 +47,7 @@ __device__ __forceinline__ Pair twice(float value) {
   return bits | bits << 16;
 }
 // The numbers times 2^-8, with a scale of E4M3: of so few bits that both types have them all.
-constexpr float kFewFactor = 256.0f;
+constexpr float kGemvFactor = 256.0f;
 __device__ __forceinline__ Pair factor_of(bfloat16_t, e4m3_t scale) {
   return twice<bfloat16_t>(widen(scale) * 3.3230699894622e35f);  // 2^118
 }
@@ -63,7 +63,7 @@ __device__ __forceinline__ Pair scaled(bfloat16_t kind, e8m0_t, Pair codes, Pair
   return multiply(kind, multiply(kind, codes, 0x7e807e80u), factor);
 }
 template <class Scale>
-constexpr float kLeft = kFewFactor;
+constexpr float kLeft = kGemvFactor;
 template <>
 constexpr float kLeft<e8m0_t> = 1.0f;
 
@@ -71,8 +71,8 @@ constexpr float kLeft<e8m0_t> = 1.0f;
 // from a multiple of 16 bytes on. A block makes kFp4Weights columns of Tiles * kFp4Rows rows.
 template <class T, class Scale, int Block, int Tiles>
 __global__ void __launch_bounds__(32 * kFp4Warps)
-    fp4_few(const T *a, const unsigned char *codes, const Scale *scales, const float *scale, void *c,
-            const __grid_constant__ Fp4Few p) {
+    fp4_gemv(const T *a, const unsigned char *codes, const Scale *scales, const float *scale, void *c,
+            const __grid_constant__ Fp4Gemv p) {
   constexpr int kScales = 32 / Block;  // of a lane's piece
   __shared__ float partial[kFp4Warps][Tiles * kFp4Rows][kFp4Weights + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, four = lane % 4;

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
 
 SOURCE = KernelSpec(__file__, "gemv.cu")
-_CALL = SOURCE.structure("Fp4Few")
+_CALL = SOURCE.structure("Fp4Gemv")
 _WEIGHTS, _ROWS, _THREADS = 16, 8, 256  # gemv.cu: kFp4Weights, kFp4Rows
 _TILES = (1, 4)  # of rows, in a block: the first that has all, or the last
 _MAX_BLOCKS = 65535  # of a grid's second extent
@@ -54,7 +54,7 @@ def product(a: GPUArray, w: Fp4Matrix, out: GPUArray) -> None:
 
 
 def _expression(dtype: DataType, scales: DataType, block: int, tiles: int) -> str:
-    return f"pk::fp4_few<{CTYPES[dtype.name]}, {SCALES[scales.name]}, {block}, {tiles}>"
+    return f"pk::fp4_gemv<{CTYPES[dtype.name]}, {SCALES[scales.name]}, {block}, {tiles}>"
 
 
 @SOURCE.lists

@@ -11,23 +11,23 @@ namespace pk {
 
 // Of a and b: elements from the pointer to the first element, between lines and between matrices. Lines lie along k, or
 // across it. matrices, repeat: product i has matrix i / repeat % matrices. c: dense.
-struct OddCall {
+struct UnalignedCall {
   long long start[2], line[2], step[2], matrices[2], repeat[2];
   long long m, n, k;
 };
 
-constexpr int kOddPack = 8;  // elements of 16 bytes
+constexpr int kUnalignedPack = 8;  // elements of 16 bytes
 
 // Rows of a or columns of b, as one warp of a block brings its share of them to shared memory. A piece of Extent of
 // them and Depth of k has kLines lines of kInner elements.
 template <class T, int Extent, int Depth, bool AlongK, int Warps>
-struct OddSide {
+struct UnalignedSide {
   static constexpr int kLines = AlongK ? Extent : Depth, kInner = AlongK ? Depth : Extent;
-  static constexpr int kPitch = kInner + kOddPack, kSize = kLines * kPitch;  // after a line is room for one more word
+  static constexpr int kPitch = kInner + kUnalignedPack, kSize = kLines * kPitch;  // after a line is room for a word
   static constexpr int kOwn = kLines / Warps;                                // lines of a warp
   static constexpr int kLanes = kInner / 2 < 32 ? kInner / 2 : 32;           // that take a line together, word by word
   static constexpr int kWords = kInner / 2 / kLanes, kAtOnce = 32 / kLanes;
-  static constexpr int kPacks = kInner / kOddPack, kPacksAtOnce = 32 / kPacks;
+  static constexpr int kPacks = kInner / kUnalignedPack, kPacksAtOnce = 32 / kPacks;
   static constexpr int kBatch = kOwn / 2 / kAtOnce < 8 ? kOwn / 2 / kAtOnce : 8;  // lines that are shifted at once
   static_assert(kLines % Warps == 0 && kOwn <= 32 && kOwn % (2 * kAtOnce * kBatch) == 0 && kOwn % kPacksAtOnce == 0,
                 "");
@@ -39,14 +39,14 @@ struct OddSide {
   bool packs;        // all lines are whole packs of memory
   bool shifts;       // some lines begin in the middle of a word
 
-  __device__ __forceinline__ OddSide(const T *operand, const OddCall &p, int which, int extent, int extent0,
+  __device__ __forceinline__ UnalignedSide(const T *operand, const UnalignedCall &p, int which, int extent, int extent0,
                                      int product)
       : line(p.line[which]), lines(extent - extent0), depth(static_cast<int>(p.k)) {
     const long long matrix = product / p.repeat[which] % p.matrices[which];
     first = operand + (p.start[which] + matrix * p.step[which] + extent0 * (AlongK ? line : 1));
     own = threadIdx.x / 32 * kOwn;
     lane = threadIdx.x % 32;
-    packs = phase<kOddPack>(first) == 0 && line % kOddPack == 0;
+    packs = phase<kUnalignedPack>(first) == 0 && line % kUnalignedPack == 0;
     shifts = phase<2>(first) != 0 || line % 2 != 0;
   }
 
@@ -72,11 +72,12 @@ struct OddSide {
   template <bool Whole>
   __device__ __forceinline__ void ask(T *to, const T *from, int lines_left, int inner_left) const {
     if (packs) {
-      const int down = lane / kPacks, inner = lane % kPacks * kOddPack, count = count_of<kOddPack>(inner_left - inner);
+      const int down = lane / kPacks, inner = lane % kPacks * kUnalignedPack,
+                count = count_of<kUnalignedPack>(inner_left - inner);
       const T *at = from + (down * line + inner);
 #pragma unroll
       for (int i = 0; i < kOwn; i += kPacksAtOnce, at += kPacksAtOnce * line)
-        bring<Whole, kOddPack>(to + (i + down) * kPitch + inner, at, i + down < lines_left ? count : 0);
+        bring<Whole, kUnalignedPack>(to + (i + down) * kPitch + inner, at, i + down < lines_left ? count : 0);
       return;
     }
     const int down = lane / kLanes, inner = lane % kLanes * 2;
@@ -146,15 +147,15 @@ struct OddSide {
 template <class T, int Rows, int Columns, int Depth, int Down, int Across, int Stages, int Blocks, bool AAlongK,
           bool BAlongK>
 __global__ void __launch_bounds__(32 * Down * Across, Blocks)
-    odd(const T *a, const T *b, T *c, const __grid_constant__ OddCall p) {
+    unaligned(const T *a, const T *b, T *c, const __grid_constant__ UnalignedCall p) {
   constexpr int kThreads = 32 * Down * Across, kOwnRows = Rows / Down, kOwnColumns = Columns / Across;
   constexpr int kTilesDown = kOwnRows / 16, kTilesAcross = kOwnColumns / 16;
-  using Left = OddSide<T, Rows, Depth, AAlongK, Down * Across>;
-  using Right = OddSide<T, Columns, Depth, BAlongK, Down * Across>;
-  constexpr int kStage = Left::kSize + Right::kSize, kPitch = Columns + kOddPack;
+  using Left = UnalignedSide<T, Rows, Depth, AAlongK, Down * Across>;
+  using Right = UnalignedSide<T, Columns, Depth, BAlongK, Down * Across>;
+  constexpr int kStage = Left::kSize + Right::kSize, kPitch = Columns + kUnalignedPack;
   static_assert(Stages * kStage >= Rows * kPitch, "the result fits");
-  extern __shared__ __align__(16) unsigned char odd_memory[];
-  T *const stages = reinterpret_cast<T *>(odd_memory);
+  extern __shared__ __align__(16) unsigned char unaligned_memory[];
+  T *const stages = reinterpret_cast<T *>(unaligned_memory);
   const int down = static_cast<int>((p.m + Rows - 1) / Rows), k = static_cast<int>(p.k);
   const int row0 = blockIdx.x % down * Rows, column0 = blockIdx.x / down * Columns, product = blockIdx.y;
   const int steps = (k + Depth - 1) / Depth, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -207,28 +208,29 @@ __global__ void __launch_bounds__(32 * Down * Across, Blocks)
   }
 
   __syncthreads();
-  T *const made = stages;
+  T *const rounded_tile = stages;
   for (int i = 0; i < kTilesDown; ++i)
     for (int j = 0; j < 2 * kTilesAcross; ++j)
       for (int half = 0; half < 2; ++half) {
         const int row = own_row + 16 * i + 8 * half + lane / 4, column = own_column + 8 * j + lane % 4 * 2;
         const Pack<T, 2> pair{convert<T>::from(sums[i][j][2 * half]), convert<T>::from(sums[i][j][2 * half + 1])};
-        store_pack<2>(made + row * kPitch + column, pair);
+        store_pack<2>(rounded_tile + row * kPitch + column, pair);
       }
   __syncthreads();
   const int rows_left = static_cast<int>(p.m) - row0, columns_left = static_cast<int>(p.n) - column0;
   T *const out = c + (product * p.m + row0) * p.n + column0;
-  if (phase<kOddPack>(out) == 0 && p.n % kOddPack == 0) {
-    for (int i = threadIdx.x; i < Rows * Columns / kOddPack; i += kThreads) {
-      const int row = i / (Columns / kOddPack), column = i % (Columns / kOddPack) * kOddPack;
+  if (phase<kUnalignedPack>(out) == 0 && p.n % kUnalignedPack == 0) {
+    for (int i = threadIdx.x; i < Rows * Columns / kUnalignedPack; i += kThreads) {
+      const int row = i / (Columns / kUnalignedPack), column = i % (Columns / kUnalignedPack) * kUnalignedPack;
       if (row < rows_left && column < columns_left)
-        store_pack<kOddPack>(out + row * p.n + column, load_pack<kOddPack>(made + row * kPitch + column));
+        store_pack<kUnalignedPack>(out + row * p.n + column,
+                                   load_pack<kUnalignedPack>(rounded_tile + row * kPitch + column));
     }
     return;
   }
   for (int row = warp; row < Rows && row < rows_left; row += Down * Across) {
     T *const to = out + row * p.n;
-    const T *const from = made + row * kPitch;
+    const T *const from = rounded_tile + row * kPitch;
     const int by = phase<2>(to);  // pairs are stored as one, wherever the row begins
     for (int i = 2 * lane - by; i < Columns && i < columns_left; i += 64) {
       const bool second = i + 1 < Columns && i + 1 < columns_left;

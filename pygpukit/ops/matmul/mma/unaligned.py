@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pygpukit.ops.matmul.problem import Problem
 
 UNALIGNED = KernelSpec(__file__, "unaligned.cu", instead=True)
-_CALL = UNALIGNED.structure("OddCall")
-_PACK = 8  # unaligned.cu: kOddPack
+_CALL = UNALIGNED.structure("UnalignedCall")
+_PACK = 8  # unaligned.cu: kUnalignedPack
 _PADDED_ROWS = 32  # rows that every product may be filled up to
 _TYPES = ("bfloat16", "float16")
 _SAME_BITS = 90  # where the bits were compared with those of the tiles
@@ -207,7 +207,7 @@ def _expression(dtype: str, block: Block, a_along_k: bool, b_along_k: bool) -> s
     numbers = (
         f"{block.rows}, {block.columns}, {block.depth}, {block.down}, {block.across}, {block.stages}, {block.blocks}"
     )
-    return f"pk::odd<{CTYPES[dtype]}, {numbers}, {str(a_along_k).lower()}, {str(b_along_k).lower()}>"
+    return f"pk::unaligned<{CTYPES[dtype]}, {numbers}, {str(a_along_k).lower()}, {str(b_along_k).lower()}>"
 
 
 @UNALIGNED.lists

@@ -16,23 +16,24 @@ constexpr int kBoxLines = 128, kBoxBytes = kBoxLines * h::kLine;  // that one bl
 constexpr int kPair = 2;                                          // blocks of a cluster
 constexpr unsigned kBoth = (1u << kPair) - 1;
 constexpr int kPairRows = kPair * kBoxLines;  // that they make
-constexpr int kMakers = 8;                    // warps that make products
-constexpr int kBlockThreads = kMakers * 32 + h::kGroup;
+constexpr int kConsumers = 8;                    // warps that make products
+constexpr int kBlockThreads = kConsumers * 32 + h::kGroup;
 constexpr int kRaster = 8;             // tiles of rows that take turns, for the second-level cache
 constexpr int kHopperShared = 232448;  // bytes: steps, what is written, barriers, and up to where a tile begins
 
 enum Scaling { kUnscaled, kByLine, kByBlock };
 
-// What a pair of blocks makes, of which types and how. Columns: 256 rows and so many columns. ATurned: a's rows lie
-// along m, BTurned: b's along n; of numbers of 16 bits. How: what is written, see Writing; kGated makes half as many
+// What a pair of blocks makes, of which types and how. Columns: 256 rows and so many columns. ATransposed: a's rows lie
+// along m, BTransposed: b's along n; of numbers of 16 bits. How: what is written, see Writing; kGated makes half the
 // columns of the result, of b's column j and j + n at a time.
-template <class E, class R, int Scaled_, int Columns_, bool ATurned_ = false, bool BTurned_ = false, int How = kRounded>
+template <class E, class R, int Scaled_, int Columns_, bool ATransposed_ = false, bool BTransposed_ = false,
+          int How = kRounded>
 struct Tiling {
   using Element = E;
   using Result = R;
   static constexpr int Scaled = Scaled_, Columns = Columns_;
-  static constexpr bool ATurned = ATurned_, BTurned = BTurned_, kHalves = How == kGated;
-  static constexpr int kMade = kHalves ? Columns / 2 : Columns;  // columns of the result
+  static constexpr bool ATransposed = ATransposed_, BTransposed = BTransposed_, kHalves = How == kGated;
+  static constexpr int kResultColumns = kHalves ? Columns / 2 : Columns;  // columns of the result
   // A block has 128 rows and all columns, 64 rows to a group; else, as parts of sums would not fit into registers, all
   // rows and 128 columns, 128 rows to a group.
   static constexpr bool kWide = Scaled == kUnscaled || Columns == 128;
@@ -40,15 +41,15 @@ struct Tiling {
   static constexpr int kGroupRows = kProducts * h::kProductRows;
   static constexpr int kCommonBytes = (kWide ? Columns : kPairRows) * h::kLine;  // of a step, for both blocks
   static constexpr int kStepBytes = kCommonBytes + kBoxBytes;
-  static constexpr int kRoom = kHopperShared - (h::kTileStart - 128) - kMakers * kBytesOut;
+  static constexpr int kRoom = kHopperShared - (h::kTileStart - 128) - kConsumers * kBytesOut;
   static constexpr int kSteps = kRoom / (kStepBytes + 2 * sizeof(h::Barrier));  // in shared memory
   static constexpr int kDepth = h::kLine / sizeof(Element);                     // of a step along k
   static constexpr int kParts = h::kLine / h::kProductBytes;                    // of a step, each for one instruction
   static_assert(kSteps > 2 && Columns % h::kChunk == 0, "");
   static_assert(Scaled == kUnscaled || sizeof(Element) == 1, "a step is 128 of k");
-  static_assert(sizeof(Element) == 2 || (!ATurned && !BTurned), "only numbers of 16 bits can be turned");
+  static_assert(sizeof(Element) == 2 || (!ATransposed && !BTransposed), "only numbers of 16 bits can be transposed");
   static_assert(kWide || kCommonBytes == Columns * h::kLine, "");
-  static_assert(How == kRounded || (Scaled == kUnscaled && (!BTurned || Columns % (2 * h::kChunk) == 0)), "");
+  static_assert(How == kRounded || (Scaled == kUnscaled && (!BTransposed || Columns % (2 * h::kChunk) == 0)), "");
 };
 
 // Product i of a stack has matrix i / repeat % matrices of an operand. A scale is for 2^line_shift lines; scale_line:
@@ -75,7 +76,7 @@ struct HopperTile {
 
 template <class T>
 __device__ __forceinline__ int pairs_of(const HopperCall &p) {
-  return (p.m + kPairRows - 1) / kPairRows * ((p.n + T::kMade - 1) / T::kMade);
+  return (p.m + kPairRows - 1) / kPairRows * ((p.n + T::kResultColumns - 1) / T::kResultColumns);
 }
 
 template <class T>
@@ -84,7 +85,7 @@ __device__ __forceinline__ HopperTile tile_of(const HopperCall &p, int pair, int
   const int place = pair % pairs, first = place / (kRaster * columns) * kRaster;
   const int height = rows - first < kRaster ? rows - first : kRaster, inside = place - first * columns;
   return {pair / pairs, (first + inside % height) * kPairRows + (T::kWide ? rank * kBoxLines : 0),
-          inside / height * T::kMade + (T::kWide ? 0 : rank * kBoxLines)};
+          inside / height * T::kResultColumns + (T::kWide ? 0 : rank * kBoxLines)};
 }
 
 // Where a step lies, and the parity of its barriers' phases.
@@ -104,7 +105,7 @@ struct HopperShared {
   __device__ __forceinline__ explicit HopperShared(unsigned char *memory) {
     steps = memory + (h::kTileStart - h::shared_address(memory) % h::kTileStart) % h::kTileStart;
     out = steps + T::kSteps * T::kStepBytes;
-    full = reinterpret_cast<h::Barrier *>(out + kMakers * kBytesOut);
+    full = reinterpret_cast<h::Barrier *>(out + kConsumers * kBytesOut);
     empty = full + T::kSteps;
   }
 };
@@ -143,7 +144,7 @@ struct Copier {
 
   // The block's own rows.
   __device__ __forceinline__ void rows(unsigned char *to, int k, int row, int matrix, h::Barrier *full) {
-    if (!T::ATurned) {
+    if (!T::ATransposed) {
       h::copy_box(to, left, k, row, matrix, full);
       return;
     }
@@ -151,10 +152,10 @@ struct Copier {
     for (int at = 0; at < kBoxLines; at += h::kChunk) h::copy_box(to + at * h::kLine, left, row + at, k, matrix, full);
   }
 
-  // The block's half of the columns for both; of turned ones its half of each 64 lines along k. Where halves are asked
-  // for, the second half of the tile's columns is b's from n on.
+  // The block's half of the columns for both; of transposed ones its half of each 64 lines along k. Where halves are
+  // asked for, the second half of the tile's columns is b's from n on.
   __device__ __forceinline__ void columns(unsigned char *to, int k, int column, int matrix, h::Barrier *full) {
-    if (!T::BTurned) {
+    if (!T::BTransposed) {
       const int part = rank * (T::Columns / kPair);
       h::copy_box_to(kBoth, to + part * h::kLine, right, k, column + from(part), matrix, full);
       return;
@@ -165,7 +166,7 @@ struct Copier {
       h::copy_box_to(kBoth, to + (at + part) * h::kLine, right, column + from(at), k + part, matrix, full);
   }
   __device__ __forceinline__ int from(int column) const {
-    return T::kHalves && column >= T::kMade ? column - T::kMade + p.n : column;
+    return T::kHalves && column >= T::kResultColumns ? column - T::kResultColumns + p.n : column;
   }
 };
 
@@ -192,7 +193,7 @@ struct StepScales {
 
 // A thread of a warp group that makes a part of the block's rows.
 template <class T>
-struct Maker {
+struct Consumer {
   using Element = typename T::Element;
   using Sums = h::Sums<T::kProductColumns>;
   static constexpr unsigned kNext = h::kProductRows * h::kLine >> 4;  // from one product's rows to the next one's
@@ -203,18 +204,18 @@ struct Maker {
   const HopperCall &p;
   int group, lane;
   Ring<T> ring = {};
-  h::Products<Element, T::ATurned, T::BTurned> products = {};
+  h::Products<Element, T::ATransposed, T::BTransposed> products = {};
 
   // Begins one of the group's products of the step. add: to what the sums were.
   __device__ __forceinline__ void start(Sums &sums, int product, bool add) {
     const unsigned common = h::shared_address(shared.steps) + ring.step * T::kStepBytes, own = common + T::kCommonBytes;
     const unsigned long long rows =
-        h::descriptor_of<T::ATurned>(T::kWide ? own : common) + (group * T::kProducts + product) * kNext;
-    const unsigned long long columns = h::descriptor_of<T::BTurned>(T::kWide ? common : own);
+        h::descriptor_of<T::ATransposed>(T::kWide ? own : common) + (group * T::kProducts + product) * kNext;
+    const unsigned long long columns = h::descriptor_of<T::BTransposed>(T::kWide ? common : own);
 #pragma unroll
     for (int i = 0; i < T::kParts; ++i)
-      products.start(sums, rows + i * h::kDescriptorStep<T::ATurned>, columns + i * h::kDescriptorStep<T::BTurned>,
-                     add || i > 0);
+      products.start(sums, rows + i * h::kDescriptorStep<T::ATransposed>,
+                     columns + i * h::kDescriptorStep<T::BTransposed>, add || i > 0);
   }
 
   // Copies of both blocks may fill the step again.
@@ -301,20 +302,20 @@ struct Maker {
 // of k, as the maps describe them. Scaled: kUnscaled sums over all of k; the others by 128 of k, and scale the whole
 // sum by line (kByLine), or each of these sums by line of a and by 128 lines of b (kByBlock). bias, residual: see
 // the epilogue. How: kConverted writes numbers of p.type to c, over p.factor and, where p.has_scale[0], over *scale_a.
-template <class Element, class Result, int Scaled, int Columns, bool ATurned, bool BTurned, int How = kRounded>
+template <class Element, class Result, int Scaled, int Columns, bool ATransposed, bool BTransposed, int How = kRounded>
 __global__ void __launch_bounds__(kBlockThreads, 1)
     hopper_product(const __grid_constant__ HopperCall p, const Element *const __grid_constant__ a,
                    const __grid_constant__ h::MapTail left, const Element *const __grid_constant__ b,
                    const __grid_constant__ h::MapTail right, const float *scale_a, const float *scale_b,
                    const Result *bias, const Result *residual, Result *c) {
-  using T = Tiling<Element, Result, Scaled, Columns, ATurned, BTurned, How>;
+  using T = Tiling<Element, Result, Scaled, Columns, ATransposed, BTransposed, How>;
   extern __shared__ unsigned char hopper_memory[];
   const HopperShared<T> shared(hopper_memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (threadIdx.x == 0) {
     for (int step = 0; step < T::kSteps; ++step) {
       h::make_barrier(shared.full + step, 1);
-      h::make_barrier(shared.empty + step, kPair * kMakers);
+      h::make_barrier(shared.empty + step, kPair * kConsumers);
     }
     h::publish_barriers();
   }
@@ -327,7 +328,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
     h::take_registers<232>();
     const int group = warp / 4 - 1, pairs = p.products * pairs_of<T>(p);
     unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kBytesOut;
-    Maker<T> maker{shared, p, group, lane};
+    Consumer<T> consumer{shared, p, group, lane};
     Into into = {p.type, static_cast<int>(sizeof(Result)), 1.0f};
     if (How == kConverted) into = {p.type, p.bytes, p.has_scale[0] ? p.factor * *scale_a : p.factor};
     for (int pair = blockIdx.x / kPair; pair < pairs; pair += gridDim.x / kPair) {
@@ -336,14 +337,14 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
       const long long first = tile.product * p.matrix;
       unsigned char *const matrix = reinterpret_cast<unsigned char *>(c) + first * into.bytes;
       const Rows<Result, How> to = {matrix, bias, residual + first, p.row, p.m, p.n, p.whole, p.follows, into};
-      if (Scaled == kUnscaled) to.prefetch(p.after, warp_row, tile.column, T::kMade);
-      typename Maker<T>::Sums sums[T::kProducts];
+      if (Scaled == kUnscaled) to.prefetch(p.after, warp_row, tile.column, T::kResultColumns);
+      typename Consumer<T>::Sums sums[T::kProducts];
       if constexpr (Scaled == kUnscaled) {
-        maker.sum_all(sums);
+        consumer.sum_all(sums);
       } else {
-        maker.template sum_steps<Scaled == kByBlock>(sums, scale_a, scale_b, row, tile.column);
+        consumer.template sum_steps<Scaled == kByBlock>(sums, scale_a, scale_b, row, tile.column);
         if (Scaled == kByLine && (p.has_scale[0] || p.has_scale[1]))
-          maker.scale_by_line(sums, scale_a, scale_b, row, tile.column);
+          consumer.scale_by_line(sums, scale_a, scale_b, row, tile.column);
 #pragma unroll
         for (int product = 0; product < T::kProducts; ++product)
 #pragma unroll

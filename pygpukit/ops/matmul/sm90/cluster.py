@@ -96,8 +96,8 @@ def does(p: Problem) -> str:
 
 @by_device
 def _fastest(family: str, extents: tuple[int, int, int, int], transposed: bool, halved: bool = False) -> Tile:
-    """The tile of a pair of blocks whose measured times are shortest. turned: a lies along m. halved: b lies along n,
-    and gated or converted results are written."""
+    """The tile of a pair of blocks whose measured times are shortest. transposed: a lies along m. halved: b lies along
+    n, and gated or converted results are written."""
     fitting = [
         candidate
         for candidate in cluster_tiles(family)

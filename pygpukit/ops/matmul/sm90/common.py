@@ -25,8 +25,8 @@ def mapped(
 ) -> list[GPUArray | bytes]:
     """Parameters of a kernel: each operand, followed by the tail of its map.
 
-    boxes: lines that are copied at a time. lines: rows of a, columns of b. turned: the operand lies along them, not
-    along k.
+    tma_boxes: lines that are copied at a time. lines: rows of a, columns of b. transposed: the operand lies along
+    them, not along k.
     """
     parameters: list[GPUArray | bytes] = []
     for stack, box, extent, across in zip(stacks, tma_boxes, lines, transposed, strict=True):

@@ -13,17 +13,17 @@
 namespace pk {
 
 constexpr int kPair = 2, kOwnRows = 128, kPairRows = kPair * kOwnRows;  // blocks of a cluster; rows of a block
-constexpr int kFew = 192;                     // rows that two low tiles make no later than a high one
+constexpr int kLowRows = 192;                     // rows that two low tiles make no later than a high one
 constexpr int kColumns = 256, kNarrow = 128;  // of a block, and where a tile is made as two
 constexpr int kBoxLines = h::kProductRows, kBoxBytes = kBoxLines * h::kLine;  // that are copied at a time
 constexpr int kColumnLines = 64;
 constexpr unsigned kBoth = (1u << kPair) - 1;
-constexpr int kCopiers = 2, kMakers = 8;  // warps
-constexpr int kBlockThreads = kMakers * 32 + h::kGroup;
+constexpr int kCopiers = 2, kConsumers = 8;  // warps
+constexpr int kBlockThreads = kConsumers * 32 + h::kGroup;
 constexpr int kRaster = 8;             // tiles of rows that take turns, for the second-level cache
 constexpr int kGroupsShared = 232448;  // bytes: steps, what is written, barriers, and up to where a tile begins
 constexpr int kColumnBytes = kColumns * h::kLine, kStepBytes = kColumnBytes + kOwnRows * h::kLine;
-constexpr int kRoom = kGroupsShared - (h::kTileStart - 128) - kMakers * kBytesOut;
+constexpr int kRoom = kGroupsShared - (h::kTileStart - 128) - kConsumers * kBytesOut;
 constexpr int kSteps = kRoom / (kStepBytes + 2 * sizeof(h::Barrier));  // in shared memory
 
 struct alignas(64) GroupsCall {
@@ -56,12 +56,12 @@ struct Finder {
     if (chunk > 0) chunk = -32, end = after = 0;
   }
 
-  // A lane's value and those of the lanes below; `most` where it would be more.
-  __device__ __forceinline__ int sum_to(int value, int most) const {
+  // A lane's value and those of the lanes below; `limit` where it would be more.
+  __device__ __forceinline__ int sum_to(int value, int limit) const {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
       const int other = __shfl_up_sync(~0u, value, step);
-      if (lane >= step) value = other < most - value ? value + other : most;
+      if (lane >= step) value = other < limit - value ? value + other : limit;
     }
     return value;
   }
@@ -70,8 +70,8 @@ struct Finder {
   __device__ __forceinline__ void advance() {
     const int row = __shfl_sync(~0u, end, 31), tile = __shfl_sync(~0u, after, 31), left = p.rows - row;
     chunk += 32;
-    const int wanted = chunk + lane < p.groups ? counts[chunk + lane] : 0;
-    end = row + sum_to(wanted < 0 ? 0 : wanted < left ? wanted : left, left);
+    const int requested = chunk + lane < p.groups ? counts[chunk + lane] : 0;
+    end = row + sum_to(requested < 0 ? 0 : requested < left ? requested : left, left);
     begin = __shfl_up_sync(~0u, end, 1);
     if (lane == 0) begin = row;
     const int count = end - begin, high = high_tiles(count);
@@ -81,7 +81,7 @@ struct Finder {
   }
 
   // How many rows of tiles a group of `count` rows has.
-  __device__ __forceinline__ static int high_tiles(int count) { return (count + kPairRows - kFew - 1) / kPairRows; }
+  __device__ __forceinline__ static int high_tiles(int count) { return (count + kPairRows - kLowRows - 1) / kPairRows; }
   __device__ __forceinline__ static int low_tiles(int count, int high) {
     return count > high * kPairRows ? (count - high * kPairRows + kOwnRows - 1) / kOwnRows : 0;
   }
@@ -130,13 +130,14 @@ struct GroupsShared {
   __device__ __forceinline__ explicit GroupsShared(unsigned char *memory) {
     steps = memory + (h::kTileStart - h::shared_address(memory) % h::kTileStart) % h::kTileStart;
     out = steps + kSteps * kStepBytes;
-    full = reinterpret_cast<h::Barrier *>(out + kMakers * kBytesOut);
+    full = reinterpret_cast<h::Barrier *>(out + kConsumers * kBytesOut);
     empty = full + kSteps;
   }
 };
 
-// Copies what a block reads of an operand, a warp for each: one for both would not keep up. Turned: lines lie across k.
-template <bool Turned, int Lines>
+// Copies what a block reads of an operand, a warp for each: one for both would not keep up. Transposed: lines lie
+// across k.
+template <bool Transposed, int Lines>
 struct Copier {
   const h::TensorMap &map;
   int rank;
@@ -148,26 +149,26 @@ struct Copier {
 #pragma unroll 1
       for (int i = rank; i < boxes; i += kPair) {
         const int at = line + i * Lines;
-        h::copy_box_to(kBoth, to + i * Lines * h::kLine, map, Turned ? at : k, Turned ? k : at, matrix, full);
+        h::copy_box_to(kBoth, to + i * Lines * h::kLine, map, Transposed ? at : k, Transposed ? k : at, matrix, full);
       }
     } else {
 #pragma unroll 1
       for (int i = 0; i < boxes; ++i) {
         const int at = line + i * Lines;
-        h::copy_box(to + i * Lines * h::kLine, map, Turned ? at : k, Turned ? k : at, matrix, full);
+        h::copy_box(to + i * Lines * h::kLine, map, Transposed ? at : k, Transposed ? k : at, matrix, full);
       }
     }
   }
 };
 
 // A thread of a warp group that makes 64 rows of the block's tile.
-template <class Element, bool Turned>
-struct Maker {
+template <class Element, bool Transposed>
+struct Consumer {
   static constexpr int kDepth = h::kLine / sizeof(Element), kParts = h::kLine / h::kProductBytes;  // of a step
   const GroupsShared &shared;
   int k, group, lane;
   Ring ring = {};
-  h::Products<Element, false, Turned> products = {};
+  h::Products<Element, false, Transposed> products = {};
 
   // Copies of both blocks may fill the step again.
   __device__ __forceinline__ void release(int step) {
@@ -180,13 +181,13 @@ struct Maker {
     int last = 0;
     for (int at = 0; at < k; at += kDepth, ring.advance()) {
       const unsigned step = h::shared_address(shared.steps) + ring.step * kStepBytes;
-      const unsigned long long columns = h::descriptor_of<Turned>(step);
+      const unsigned long long columns = h::descriptor_of<Transposed>(step);
       const unsigned long long rows = h::descriptor_of<false>(step + kColumnBytes) + group * (kBoxBytes >> 4);
       h::wait(shared.full + ring.step, ring.parity);
       products.begin();
 #pragma unroll
       for (int i = 0; i < kParts; ++i)
-        products.start(sums, rows + i * h::kDescriptorStep<false>, columns + i * h::kDescriptorStep<Turned>,
+        products.start(sums, rows + i * h::kDescriptorStep<false>, columns + i * h::kDescriptorStep<Transposed>,
                        at > 0 || i > 0);
       products.end();
       products.template wait<1>();
@@ -222,21 +223,21 @@ __device__ __forceinline__ void clear(Element *out, const GroupsCall &p, int fir
 }
 
 // out[i] = x[i] @ w[the group of row i], rounded once. x: rows of k; w: matrices of n rows of k, or of k rows of n
-// where Turned, as the maps describe them. out: dense.
-template <class Element, bool Turned>
+// where Transposed, as the maps describe them. out: dense.
+template <class Element, bool Transposed>
 __global__ void __launch_bounds__(kBlockThreads, 1)
     grouped_product(const __grid_constant__ GroupsCall p, const Element *const __grid_constant__ x,
                     const __grid_constant__ h::MapTail rows, const Element *const __grid_constant__ w,
                     const __grid_constant__ h::MapTail columns, const int *counts, Element *out) {
-  using Making = Maker<Element, Turned>;
-  constexpr int kLines = Turned ? h::kChunk : kColumnLines;
+  using Making = Consumer<Element, Transposed>;
+  constexpr int kLines = Transposed ? h::kChunk : kColumnLines;
   extern __shared__ unsigned char groups_memory[];
   const GroupsShared shared(groups_memory);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.x / kPair, pairs = gridDim.x / kPair;
   if (threadIdx.x == 0) {
     for (int step = 0; step < kSteps; ++step) {
       h::make_barrier(shared.full + step, kCopiers);
-      h::make_barrier(shared.empty + step, kPair * kMakers);
+      h::make_barrier(shared.empty + step, kPair * kConsumers);
     }
     h::publish_barriers();
   }
@@ -248,7 +249,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
     h::give_registers<40>();
     if (warp < kCopiers) {
       const Copier<false, kBoxLines> left{h::map_of(x, rows), rank};
-      const Copier<Turned, kLines> right{h::map_of(w, columns), rank};
+      const Copier<Transposed, kLines> right{h::map_of(w, columns), rank};
       if (lane == 0) h::fetch_map(warp == 0 ? left.map : right.map);
       Ring ring;
       for (int turn = first; finder.find(turn, pairs, rank, tile); turn += pairs) {
@@ -273,17 +274,17 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
     h::take_registers<232>();
     const int group = warp / 4 - 1;
     unsigned char *const room = shared.out + (warp - h::kGroup / 32) * kBytesOut;
-    Making maker{shared, p.k, group, lane};
+    Making consumer{shared, p.k, group, lane};
     for (int turn = first; finder.find(turn, pairs, rank, tile); turn += pairs) {
       const int row = tile.row + group * h::kProductRows;
       if (row >= tile.end || tile.column >= p.n) {
-        maker.pass();
+        consumer.pass();
         continue;
       }
       unsigned char *const result = reinterpret_cast<unsigned char *>(out);
       const Rows<Element> to = {result, nullptr, nullptr, p.n, tile.end, p.n, p.whole, 0, {}};
       const auto make = [&](auto &sums) {
-        maker.sum(sums);
+        consumer.sum(sums);
         to.write(sums, room, Epilogue{}, row + warp % 4 * kRowsOut, tile.column);
       };
       h::Sums<kColumns> sums;

@@ -9,20 +9,20 @@
 namespace pk {
 
 constexpr int kTurnsThreads = 3 * h::kGroup;
-constexpr int kMakers = 8;             // warps that make products
+constexpr int kConsumers = 8;             // warps that make products
 constexpr int kTurnsRaster = 8;        // tiles of rows that take turns, for the second-level cache
 constexpr int kTurnsShared = 232448;   // bytes: steps, what is written, barriers, and up to where a tile begins
-constexpr int kMostAlone = 128 * 128;  // sums that one group has room for
+constexpr int kMaxAlone = 128 * 128;  // sums that one group has room for
 
-// What a block makes: Rows rows and Columns columns. ATurned: a's rows lie along m, BTurned: b's along n.
-template <int Rows_, int Columns_, bool ATurned_, bool BTurned_>
+// What a block makes: Rows rows and Columns columns. ATransposed: a's rows lie along m, BTransposed: b's along n.
+template <int Rows_, int Columns_, bool ATransposed_, bool BTransposed_>
 struct Turn {
   static constexpr int Rows = Rows_, Columns = Columns_;
-  static constexpr bool ATurned = ATurned_, BTurned = BTurned_, kAlone = Rows * Columns <= kMostAlone;
+  static constexpr bool ATransposed = ATransposed_, BTransposed = BTransposed_, kAlone = Rows * Columns <= kMaxAlone;
   static constexpr int kGroupRows = kAlone ? Rows : Rows / 2, kProducts = kGroupRows / h::kProductRows;
-  static constexpr int kLines = BTurned ? (Columns + h::kChunk - 1) / h::kChunk * h::kChunk : Columns;
+  static constexpr int kLines = BTransposed ? (Columns + h::kChunk - 1) / h::kChunk * h::kChunk : Columns;
   static constexpr int kRowBytes = Rows * h::kLine, kStepBytes = kRowBytes + kLines * h::kLine;
-  static constexpr int kRoom = kTurnsShared - (h::kTileStart - 128) - kMakers * kBytesOut - 2 * sizeof(h::Barrier);
+  static constexpr int kRoom = kTurnsShared - (h::kTileStart - 128) - kConsumers * kBytesOut - 2 * sizeof(h::Barrier);
   static constexpr unsigned kSteps = kRoom / (kStepBytes + 2 * sizeof(h::Barrier));  // in shared memory
   static constexpr int kDepth = h::kLine / 2, kParts = h::kLine / h::kProductBytes;  // of a step
   static_assert(kSteps > 2 && kProducts > 0 && Columns % 16 == 0, "");
@@ -72,7 +72,7 @@ struct TurnsShared {
   __device__ __forceinline__ explicit TurnsShared(unsigned char *memory) {
     steps = memory + (h::kTileStart - h::shared_address(memory) % h::kTileStart) % h::kTileStart;
     out = steps + T::kSteps * T::kStepBytes;
-    full = reinterpret_cast<h::Barrier *>(out + kMakers * kBytesOut);
+    full = reinterpret_cast<h::Barrier *>(out + kConsumers * kBytesOut);
     empty = full + T::kSteps;
     turn = empty + T::kSteps;
   }
@@ -82,7 +82,8 @@ struct TurnsShared {
 template <class T>
 __device__ __forceinline__ void copy_tiles(const TurnsShared<T> &shared, const TurnsTiles<T> &tiles, const TurnsCall &p,
                                            const h::TensorMap &left, const h::TensorMap &right) {
-  constexpr int kRowsAtOnce = T::ATurned ? h::kChunk : T::Rows, kColumnsAtOnce = T::BTurned ? h::kChunk : T::Columns;
+  constexpr int kRowsAtOnce = T::ATransposed ? h::kChunk : T::Rows;
+  constexpr int kColumnsAtOnce = T::BTransposed ? h::kChunk : T::Columns;
   TurnsRing<T> ring;
   for (int tile = blockIdx.x; tile < tiles.all; tile += gridDim.x) {
     const auto at = tiles[tile];
@@ -94,22 +95,23 @@ __device__ __forceinline__ void copy_tiles(const TurnsShared<T> &shared, const T
       h::arrive_expecting(full, T::kStepBytes);
 #pragma unroll
       for (int i = 0; i < T::Rows; i += kRowsAtOnce)
-        h::copy_box(rows + i * h::kLine, left, T::ATurned ? at.row + i : k, T::ATurned ? k : at.row, of_a, full);
+        h::copy_box(rows + i * h::kLine, left, T::ATransposed ? at.row + i : k, T::ATransposed ? k : at.row, of_a,
+                    full);
 #pragma unroll
       for (int i = 0; i < T::kLines; i += kColumnsAtOnce)
-        h::copy_box(columns + i * h::kLine, right, T::BTurned ? at.column + i : k, T::BTurned ? k : at.column, of_b,
-                    full);
+        h::copy_box(columns + i * h::kLine, right, T::BTransposed ? at.column + i : k,
+                    T::BTransposed ? k : at.column, of_b, full);
     }
   }
 }
 
 // c = a @ b^T, rounded once; a: m lines of k, b: n lines of k, as the maps describe them.
-template <class Element, int Rows, int Columns, bool ATurned, bool BTurned>
+template <class Element, int Rows, int Columns, bool ATransposed, bool BTransposed>
 __global__ void __launch_bounds__(kTurnsThreads, 1)
     hopper_turns(const __grid_constant__ TurnsCall p, const Element *const __grid_constant__ a,
                  const __grid_constant__ h::MapTail left, const Element *const __grid_constant__ b,
                  const __grid_constant__ h::MapTail right, Element *c) {
-  using T = Turn<Rows, Columns, ATurned, BTurned>;
+  using T = Turn<Rows, Columns, ATransposed, BTransposed>;
   extern __shared__ unsigned char turns_memory[];
   const TurnsShared<T> shared(turns_memory);
   // The same for a warp, which the compiler has to see: products wait for each other where it does not.
@@ -119,9 +121,9 @@ __global__ void __launch_bounds__(kTurnsThreads, 1)
     h::fetch_map(h::map_of(b, right));
     for (unsigned step = 0; step < T::kSteps; ++step) {
       h::make_barrier(shared.full + step, 1);
-      h::make_barrier(shared.empty + step, T::kAlone ? kMakers / 2 : kMakers);
+      h::make_barrier(shared.empty + step, T::kAlone ? kConsumers / 2 : kConsumers);
     }
-    for (int group = 0; group < 2; ++group) h::make_barrier(shared.turn + group, kMakers / 2);
+    for (int group = 0; group < 2; ++group) h::make_barrier(shared.turn + group, kConsumers / 2);
     h::publish_barriers();
   }
   __syncthreads();
@@ -135,7 +137,7 @@ __global__ void __launch_bounds__(kTurnsThreads, 1)
   const int group = warp / 4 - 1, steps = (p.k + T::kDepth - 1) / T::kDepth,
             own_row = T::kAlone ? 0 : group * T::kGroupRows;
   unsigned char *const out = shared.out + (warp - h::kGroup / 32) * kBytesOut;
-  h::Products<Element, ATurned, BTurned> products = {};
+  h::Products<Element, ATransposed, BTransposed> products = {};
   h::Sums<Columns> sums[T::kProducts];
   TurnsRing<T> ring;
   if (T::kAlone) ring.advance(group * steps);
@@ -150,15 +152,16 @@ __global__ void __launch_bounds__(kTurnsThreads, 1)
     for (int step = 0; step < steps; ++step, ring.advance()) {
       h::wait(shared.full + ring.step, ring.parity);
       const unsigned rows = h::shared_address(shared.steps) + ring.step * T::kStepBytes;
-      const unsigned long long of_rows = h::descriptor_of<ATurned>(rows + own_row * h::kLine);
-      const unsigned long long of_columns = h::descriptor_of<BTurned>(rows + T::kRowBytes);
+      const unsigned long long of_rows = h::descriptor_of<ATransposed>(rows + own_row * h::kLine);
+      const unsigned long long of_columns = h::descriptor_of<BTransposed>(rows + T::kRowBytes);
       products.begin();
 #pragma unroll
       for (int i = 0; i < T::kProducts; ++i)
 #pragma unroll
         for (int part = 0; part < T::kParts; ++part)
-          products.start(sums[i], of_rows + i * (h::kProductRows * h::kLine >> 4) + part * h::kDescriptorStep<ATurned>,
-                         of_columns + part * h::kDescriptorStep<BTurned>, step > 0 || part > 0);
+          products.start(sums[i],
+                         of_rows + i * (h::kProductRows * h::kLine >> 4) + part * h::kDescriptorStep<ATransposed>,
+                         of_columns + part * h::kDescriptorStep<BTransposed>, step > 0 || part > 0);
       products.end();
       products.template wait<1>();
       if (T::kAlone && step == steps - 1 && lane == 0) h::arrive(shared.turn + (1 - group), 0);

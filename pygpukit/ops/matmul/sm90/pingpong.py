@@ -41,8 +41,8 @@ def tiles() -> tuple[Tile, ...]:
 @by_device
 def fastest(shape: tuple[int, int, int, int], transposed: bool, along_k: bool) -> tuple[Tile, float] | None:
     """The tile whose measured times are shortest, and its time in microseconds. None where rows of the operands are no
-    whole 128 bytes: blocks read them alone, and parts of memory's pieces twice. shape: products, m, n, k. turned: a
-    lies along m. along_k: b lies along k."""
+    whole 128 bytes: blocks read them alone, and parts of memory's pieces twice. shape: products, m, n, k. transposed:
+    a lies along m. along_k: b lies along k."""
     products, m, n, k = shape
     if k % common.CHUNK or (not along_k and n % common.CHUNK):
         return None

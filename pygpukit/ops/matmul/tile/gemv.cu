@@ -20,7 +20,7 @@ __tile_global__ void skinny(const Element *__restrict__ a_, const Element *__res
                             int a_matrices, int a_repeat, int b_matrices, int b_repeat) {
   int n = n_, filled = ct::assume_divisible<8>((k + 7) / 8 * 8);
   if constexpr (!BTransposed) n = ct::assume_divisible<8>(n);
-  auto few = lines_of<Rows, Depth, true>(ct::assume_aligned<16>(a_), a_matrices, m, k, filled,
+  auto skinny_lines = lines_of<Rows, Depth, true>(ct::assume_aligned<16>(a_), a_matrices, m, k, filled,
                                          ct::assume_divisible<8>(a_lead), ct::assume_divisible<8>(a_step));
   auto weight = lines_of<Columns, Depth, BTransposed>(ct::assume_aligned<16>(b_), b_matrices, n, k, filled,
                                                       ct::assume_divisible<8>(b_lead), ct::assume_divisible<8>(b_step));
@@ -30,7 +30,7 @@ __tile_global__ void skinny(const Element *__restrict__ a_, const Element *__res
   auto sum = ct::full<ct::tile<float, ct::shape<Columns, Rows>>>(0.0f);
   for (auto i : ct::irange(0, (k + Depth - 1) / Depth))
     sum = ct::mma(left_step<Columns, Depth, !BTransposed>(weight, b_matrix, column, i),
-                  right_step<Rows, Depth, true>(few, a_matrix, 0, i), sum);
+                  right_step<Rows, Depth, true>(skinny_lines, a_matrix, 0, i), sum);
 
   auto rounded = ct::reshape(ct::transpose(ct::element_cast<Element>(sum)), ct::shape<1, Rows, Columns>{});
   tiles_of<Rows, Columns>(c, batches, m, n_, n_, m * n_).store_masked(rounded, matrix, 0, column);

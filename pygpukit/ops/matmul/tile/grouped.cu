@@ -23,8 +23,8 @@ __tile_global__ void matmul_grouped(const Element *__restrict__ x, const Element
 
   int begin = 0, before = 0, group = 0, first = 0, count = 0, place = 0;
   for (auto i : ct::irange(0, groups + 1)) {  // the last are the rows that no group has
-    const int left = rows - begin, wanted = i < groups ? counts[i < groups ? i : 0] : left;
-    const int own = wanted < 0 ? 0 : wanted < left ? wanted : left, tiles = (own + Rows - 1) / Rows;
+    const int left = rows - begin, requested = i < groups ? counts[i < groups ? i : 0] : left;
+    const int own = requested < 0 ? 0 : requested < left ? requested : left, tiles = (own + Rows - 1) / Rows;
     const bool here = tile >= before && tile < before + tiles;
     group = here ? i : group;
     first = here ? begin : first;

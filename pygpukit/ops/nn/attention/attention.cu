@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kRows *kLanes)
 
   long long keys = p.keys, offset = p.offset;
   if (p.has_length) {
-    const int given = length[batch * p.length_step];
-    keys = given < 0 ? 0 : given < p.keys ? given : p.keys;
+    const int stated = length[batch * p.length_step];
+    keys = stated < 0 ? 0 : stated < p.keys ? stated : p.keys;
     if (p.at_end) offset = keys - p.queries;
   }
   const auto visible_to = [&](long long query) {

@@ -48,9 +48,9 @@ __device__ __forceinline__ void sum_lanes(float (&value)[Count], int lane) {
 
 // work: of every part its rows' totals, largest scores and sums. Whole: rows of the cache are dense, of whole 16 bytes.
 template <class T, int Dim, int kRows, bool Whole>
-__global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 : 2)
-    attend_few(const T *q, const T *k, const T *v, const int *lengths, const int *table, float *work, long long *report,
-               const __grid_constant__ DecodeAttention p) {
+__global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 : 2)
+    attend_decode(const T *q, const T *k, const T *v, const int *lengths, const int *table, float *work,
+                  long long *report, const __grid_constant__ DecodeAttention p) {
   constexpr int N = per_load<T>();
   alignas(16) __shared__ float wide[kWide];
   __shared__ float weights[kRows][kSplit];
@@ -231,8 +231,8 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
   // Parts of a warp by shuffles, then those of the warps in their order, some rows at a time.
   constexpr int kSpan = kColumns < 32 ? 32 : kColumns, kParts = kThreads / kSpan;
   constexpr int kFit = kWide / (kParts * Dim), kBatch = kFit < kRows ? kFit : kRows;
-  const int most = all_rows < kRows ? static_cast<int>(all_rows) : kRows;
-  float *own = work + (owner * splits + split) * size_of_part(most, Dim);
+  const int max_rows = all_rows < kRows ? static_cast<int>(all_rows) : kRows;
+  float *own = work + (owner * splits + split) * size_of_part(max_rows, Dim);
 #pragma unroll
   for (int begin_row = 0; begin_row < kRows; begin_row += kBatch) {
     __syncthreads();
@@ -258,7 +258,8 @@ __global__ void __launch_bounds__(kThreads, kRows * Dim * sizeof(T) <= 1024 ? 3 
       if (begin_row + i / Dim < rows) own[begin_row * Dim + i] = sum;
     }
   }
-  if (thread < rows) own[most * Dim + thread] = row_largest[thread], own[most * (Dim + 1) + thread] = row_sum[thread];
+  if (thread < rows)
+    own[max_rows * Dim + thread] = row_largest[thread], own[max_rows * (Dim + 1) + thread] = row_sum[thread];
 }
 
 // The parts of a row, added in their order: a block for each row, of a pair of batch element and head of keys the rows in
@@ -270,16 +271,17 @@ __global__ void __launch_bounds__(Dim)
   constexpr int kTogether = 32;
   const int thread = threadIdx.x, lane = thread % 32;
   const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
-  const unsigned key_heads = static_cast<unsigned>(p.key_heads), all_rows = group * queries, most = rows_of_block;
-  const unsigned pair = blockIdx.x / all_rows, row_of_pair = blockIdx.x % all_rows, row = row_of_pair % most;
+  const unsigned key_heads = static_cast<unsigned>(p.key_heads), all_rows = group * queries, max_rows = rows_of_block;
+  const unsigned pair = blockIdx.x / all_rows, row_of_pair = blockIdx.x % all_rows, row = row_of_pair % max_rows;
   const unsigned batch = pair / key_heads, head = pair % key_heads * group + row_of_pair / queries;
-  const long long owner = pair * ((all_rows + most - 1) / most) + row_of_pair / most, size = size_of_part(rows_of_block, Dim);
+  const long long owner = pair * ((all_rows + max_rows - 1) / max_rows) + row_of_pair / max_rows,
+                  size = size_of_part(rows_of_block, Dim);
   const int count = parts_of<T>(lengths, batch, p).count();
   const float minus_infinity = -__uint_as_float(0x7f800000u);
   const float sink = p.more.has_sinks ? sinks[head] * kLog2E : minus_infinity;
   await_previous();
   const float *parts = work + owner * p.parts * size, *values = parts + row * Dim + thread;
-  const float *largest_of = parts + most * Dim + row, *sum_of = parts + most * (Dim + 1) + row;
+  const float *largest_of = parts + max_rows * Dim + row, *sum_of = parts + max_rows * (Dim + 1) + row;
   float largest = sink, result = 0.0f, sum = 0.0f;
   for (int chunk = 0; chunk < count; chunk += kTogether) {
     float value[kTogether];

@@ -26,7 +26,7 @@ SOURCE = kernels.KernelSpec(__file__, "decode.cu")  # float32, and the sum of th
 MMA = kernels.KernelSpec(__file__, "decode_mma.cu")  # 16 bits
 _DECODE = SOURCE.structure("DecodeAttention")
 _ROWS, _THREADS, _MMA_THREADS, _PACK = (4, 8), 256, 128, 16  # of the kernels; bytes that a thread reads at a time
-_CHUNK, _MMA_CHUNK, _MMA_PARTS = 256, 64, 32  # decode.cuh: kChunk, kMostParts
+_CHUNK, _MMA_CHUNK, _MMA_PARTS = 256, 64, 32  # decode.cuh: kChunk, kMaxParts
 _MAX_SEQUENCES = 65535  # sequences: blocks in z
 _WIDTHS = (64, 128, 256)
 MAX_QUERIES, MIN_PAGE = 8, 16
@@ -98,7 +98,7 @@ def mma_instantiations() -> Iterator[tuple[str, ...]]:
 
 def _expression(dtype: DataType, width: int, rows: int, whole: bool) -> str:
     if dtype == float32:
-        return f"pk::attend_few<float, {width}, {rows}, {str(whole).lower()}>"
+        return f"pk::attend_decode<float, {width}, {rows}, {str(whole).lower()}>"
     return f"pk::attend_rows<{CTYPES[dtype.name]}, {width}, {str(whole).lower()}>"
 
 

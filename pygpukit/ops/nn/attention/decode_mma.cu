@@ -224,17 +224,17 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
   if (four == 0) warp_largest[warp][eighth] = largest, warp_sum[warp][eighth] = sum;
   __syncthreads();
   const int rows = all_rows - first_row < kRows ? all_rows - first_row : kRows;
-  const int most = all_rows < kRows ? all_rows : kRows;
+  const int max_rows = all_rows < kRows ? all_rows : kRows;
   float *const to =
-      work + ((static_cast<long long>(batch) * gridDim.x + blockIdx.x) * p.parts + part) * size_of_part(most, Dim);
+      work + ((static_cast<long long>(batch) * gridDim.x + blockIdx.x) * p.parts + part) * size_of_part(max_rows, Dim);
   const auto largest_of = [&](int row) {
-    float found = warp_largest[0][row];
+    float row_maximum = warp_largest[0][row];
 #pragma unroll
-    for (int w = 1; w < kWarps; ++w) found = fmaxf(found, warp_largest[w][row]);
-    return found;
+    for (int w = 1; w < kWarps; ++w) row_maximum = fmaxf(row_maximum, warp_largest[w][row]);
+    return row_maximum;
   };
-  const auto factor_of = [&](int warp, int row, float found) {
-    return exp2f(warp_largest[warp][row] - (found == minus_infinity ? 0.0f : found));
+  const auto factor_of = [&](int warp, int row, float row_maximum) {
+    return exp2f(warp_largest[warp][row] - (row_maximum == minus_infinity ? 0.0f : row_maximum));
   };
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -247,11 +247,11 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
     }
   }
   if (thread < rows) {
-    const float found = largest_of(thread);
+    const float row_maximum = largest_of(thread);
     float whole = 0.0f;
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) whole = fmaf(factor_of(w, thread, found), warp_sum[w][thread], whole);
-    to[most * Dim + thread] = found, to[most * (Dim + 1) + thread] = whole;
+    for (int w = 0; w < kWarps; ++w) whole = fmaf(factor_of(w, thread, row_maximum), warp_sum[w][thread], whole);
+    to[max_rows * Dim + thread] = row_maximum, to[max_rows * (Dim + 1) + thread] = whole;
   }
   __syncthreads();
 #pragma unroll 1

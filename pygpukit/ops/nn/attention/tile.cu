@@ -55,8 +55,8 @@ __tile_global__ void attention(const Element *__restrict__ q_, const Element *__
   const int owner = first_head + within % beside, batch = owner / heads, head = owner % heads, key_head = head / group;
 
   if constexpr (HasLengths) {
-    const int given = lengths[batch * length_step];
-    keys = given < 0 ? 0 : given < keys ? given : keys;
+    const int stated = lengths[batch * length_step];
+    keys = stated < 0 ? 0 : stated < keys ? stated : keys;
     if (at_end) offset = keys - queries;
     const int seen = queries + offset + ahead;  // what lies behind is not read
     keys = seen < 0 ? 0 : seen < keys ? seen : keys;

@@ -85,19 +85,19 @@ __device__ __forceinline__ void strip(const T *input, const T *weights, int acro
   activate(sum, p.act);
   T *to = out + image * p.out_step[0] + channel * p.out_step[1] + row * p.out_step[2] + column * p.out_step[3];
   if (N == 1 && p.lines) {
-    Pack<T, kStrip> made;
+    Pack<T, kStrip> packed;
 #pragma unroll
-    for (int k = 0; k < kStrip; ++k) made.v[k] = convert<T>::from(sum[k][0]);
-    store(to, made);
+    for (int k = 0; k < kStrip; ++k) packed.v[k] = convert<T>::from(sum[k][0]);
+    store(to, packed);
     return;
   }
 #pragma unroll
   for (int k = 0; k < kStrip; ++k) {
     if (column + k >= p.result[1]) break;
-    Pack<T, N> made;
+    Pack<T, N> packed;
 #pragma unroll
-    for (int n = 0; n < N; ++n) made.v[n] = convert<T>::from(sum[k][n]);
-    store(to + k * p.out_step[3], made);
+    for (int n = 0; n < N; ++n) packed.v[n] = convert<T>::from(sum[k][n]);
+    store(to + k * p.out_step[3], packed);
   }
 }
 

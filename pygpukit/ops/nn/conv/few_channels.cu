@@ -10,7 +10,7 @@
 
 namespace pk {
 
-struct FewChannels {
+struct NarrowGroups {
   long long groups, in_channels, out_channels;  // channels of a group
   long long positions;                          // batch x output rows x output columns
   long long image[2], result[2], kernel[2];     // rows, columns
@@ -37,10 +37,10 @@ struct alignas(16) Seen {
 // A block makes 8 * Tiles filters of a group at kPlaces places, a warp an eighth of those, `rounds` times.
 template <class T, int Tiles, bool Dense>
 __global__ void __launch_bounds__(32 * kWarps, 2)
-    convolve_few(const T *input, const T *weight, const T *bias, T *out, const __grid_constant__ FewChannels p) {
-  extern __shared__ double2 few_memory[];
+    convolve_narrow(const T *input, const T *weight, const T *bias, T *out, const __grid_constant__ NarrowGroups p) {
+  extern __shared__ double2 narrow_memory[];
   const int steps = static_cast<int>(p.steps), thread = threadIdx.x;
-  Seen *const table = reinterpret_cast<Seen *>(few_memory);
+  Seen *const table = reinterpret_cast<Seen *>(narrow_memory);
   Quad<T> *const filters = reinterpret_cast<Quad<T> *>(table + steps * 4);
   const long long which = blockIdx.x % (p.groups * p.parts), group = which / p.parts, part = which % p.parts;
   const int channels = static_cast<int>(p.in_channels), quads = (channels + kQuad - 1) / kQuad;
@@ -132,14 +132,14 @@ __global__ void __launch_bounds__(32 * kWarps, 2)
 #pragma unroll
       for (int n = 0; n < Tiles; ++n) {
         const int filter = 8 * n + 2 * four;
-        const float *const made = &sum[k / 2][n][k % 2 * 2];
+        const float *const sums = &sum[k / 2][n][k % 2 * 2];
         if (p.pairs && filter < left_filters) {
-          store(to + filter, Pack<T, 2>{convert<T>::from(made[0]), convert<T>::from(made[1])});
+          store(to + filter, Pack<T, 2>{convert<T>::from(sums[0]), convert<T>::from(sums[1])});
           continue;
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          if (filter + i < left_filters) to[(filter + i) * p.out_step[1]] = convert<T>::from(made[i]);
+          if (filter + i < left_filters) to[(filter + i) * p.out_step[1]] = convert<T>::from(sums[i]);
         }
       }
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
 
 SOURCE = kernels.KernelSpec(__file__, "few_channels.cu")
-_NARROW = SOURCE.structure("FewChannels")
+_NARROW = SOURCE.structure("NarrowGroups")
 BACKEND = "few"
 _BLOCK = 256
 _MANY = 16  # channels in tf32, twice as many in half precision: a tile of groups that have no more is zeros mostly
@@ -126,7 +126,7 @@ def _has_quads(array: GPUArray, channels: int) -> bool:
 
 
 def _expression(dtype: DataType, tiles: int, dense: bool) -> str:
-    return f"pk::convolve_few<{CTYPES[dtype.name]}, {tiles}, {str(dense).lower()}>"
+    return f"pk::convolve_narrow<{CTYPES[dtype.name]}, {tiles}, {str(dense).lower()}>"
 
 
 @SOURCE.lists

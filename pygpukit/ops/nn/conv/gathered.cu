@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(kThreads, Blocks)
 
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, filter0 = part * Filters;
   T *const result = out + group * p.out_group + filter0;
-  unsigned char *const turned = gathered_memory + (tiles - memory) + warp * 16 * kPitch;
+  unsigned char *const out_rows = gathered_memory + (tiles - memory) + warp * 16 * kPitch;
 #pragma unroll
   for (int i = 0; i < Filters / 8; ++i) {
     const int own = 8 * i + lane % 4 * 2;
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(kThreads, Blocks)
         if (p.relu && sum < 0.0f) sum = 0.0f;  // NaN stays
         two.v[c] = convert<T>::from(sum);
       }
-      store(reinterpret_cast<T *>(turned + (lane / 4 + 8 * r) * kPitch) + own, two);
+      store(reinterpret_cast<T *>(out_rows + (lane / 4 + 8 * r) * kPitch) + own, two);
     }
   }
   __syncwarp();
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(kThreads, Blocks)
     const int line = i / kAcross, piece = i % kAcross, place = place0 + warp * 16 + line;
     if (place < p.positions && filter0 + piece * kPack < p.out_channels)
       *reinterpret_cast<uint4 *>(result + static_cast<long long>(place) * p.out_place + piece * kPack) =
-          *reinterpret_cast<const uint4 *>(turned + line * kPitch + piece * kPiece);
+          *reinterpret_cast<const uint4 *>(out_rows + line * kPitch + piece * kPiece);
   }
 }
 

@@ -30,7 +30,8 @@ constexpr int kSide = 64;
 
 // A block turns kSide places and channels: places are neighbours in the input, channels in the result.
 template <class Element>
-__global__ void __launch_bounds__(256) pad_turned(const Element *x, Element *out, const __grid_constant__ Padding p) {
+__global__ void __launch_bounds__(256)
+    pad_transposed(const Element *x, Element *out, const __grid_constant__ Padding p) {
   __shared__ Element tile[kSide][kSide + 4 / sizeof(Element)];
   const unsigned channels = p.groups * p.filled, parts = (channels + kSide - 1) / kSide;
   const unsigned columns = p.padded[1], places = p.padded[0] * columns, across = (places + kSide - 1) / kSide;

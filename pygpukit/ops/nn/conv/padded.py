@@ -51,7 +51,7 @@ def padded(x: GPUArray, groups: int, before: tuple[int, int], after: tuple[int, 
         blocks = images * -(-rows * columns // _SIDE) * -(-groups * filled // _SIDE)
     else:
         blocks = -(-copy.size // (pieces * _BLOCK))
-    name = _expression("pad_turned", size) if is_transposed else _expression("pad", ALIGNMENT)
+    name = _expression("pad_transposed", size) if is_transposed else _expression("pad", ALIGNMENT)
     kernels.launch(SOURCE.of(name), (blocks, 1, 1), (_BLOCK, 1, 1), storage, copy, packed)
     return native.view(copy, (images, groups * filled, rows, columns), (image_step, channel, row, column), 0)
 
@@ -63,4 +63,4 @@ def _expression(kernel: str, itemsize: int) -> str:
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that padded() can ask for."""
-    yield (_expression("pad", ALIGNMENT), *(_expression("pad_turned", size) for size in _SIZES))
+    yield (_expression("pad", ALIGNMENT), *(_expression("pad_transposed", size) for size in _SIZES))

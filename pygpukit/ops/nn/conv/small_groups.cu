@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(kThreads, 4)
   unsigned char *const memory = reinterpret_cast<unsigned char *>(grouped_memory);  // 16 bytes of zeros first
   int *const table = reinterpret_cast<int *>(memory + kPiece);  // where a quad lies behind what a place sees first
   Quad<T> *const filters = reinterpret_cast<Quad<T> *>(table + 4 * p.steps);
-  unsigned char *const turned = reinterpret_cast<unsigned char *>(filters + p.own * p.parts * p.steps * Tiles * 32);
-  unsigned char *const image = turned + kWarps * kPlaces * p.out_pitch;
+  unsigned char *const out_rows = reinterpret_cast<unsigned char *>(filters + p.own * p.parts * p.steps * Tiles * 32);
+  unsigned char *const image = out_rows + kWarps * kPlaces * p.out_pitch;
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32, row = lane / 4, four = lane % 4;
   const int chunks = (p.groups + p.own - 1) / p.own, first = static_cast<int>(blockIdx.x) % chunks * p.own;
   const int groups = min(p.own, p.groups - first), slots = p.fold * p.stride[1];
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const int group0 = warp % p.shares * p.per, here = min(p.per, groups - group0);
   const int out_pieces = max(here * p.out_channels / kPack, 1), lines = 32 / out_pieces, own_piece = lane % out_pieces;
   const int own_line = lane < lines * out_pieces ? lane / out_pieces : kPlaces;
-  unsigned char *const own_rows = turned + warp * kPlaces * p.out_pitch;
+  unsigned char *const own_rows = out_rows + warp * kPlaces * p.out_pitch;
 
   const int begin = static_cast<int>(blockIdx.x) / chunks * p.rounds, end = min(begin + p.rounds, p.turns);
   for (int turn = begin; turn < end; ++turn) {
@@ -182,10 +182,10 @@ __global__ void __launch_bounds__(kThreads, 4)
           for (int k = 0; k < kOwn; ++k) {
 #pragma unroll
             for (int n = 0; n < Tiles; ++n) {
-              const float *const made = &sum[k / 2][n][k % 2 * 2];
+              const float *const sums = &sum[k / 2][n][k % 2 * 2];
               if (filter0 + 8 * n < p.out_channels)
                 store(at + (8 * k + row) * (p.out_pitch / static_cast<int>(sizeof(T))) + 8 * n,
-                      Pack<T, 2>{convert<T>::from(made[0]), convert<T>::from(made[1])});
+                      Pack<T, 2>{convert<T>::from(sums[0]), convert<T>::from(sums[1])});
             }
           }
         }

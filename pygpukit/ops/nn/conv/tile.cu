@@ -55,7 +55,7 @@ enum class Order { kLast, kLastToFirst, kFirst };
 // x: channels dense, those of a group next to each other, with its padding; w: (groups, filters, kernel rows, kernel
 // columns, channels), dense; filters and channels are those of a group. Bulk copies need whole 16 bytes: pointers are
 // multiples of 16 bytes, `channels` and all steps of as many elements, but for those of dense axes and where an axis
-// has one place. No result is below `least`, unless there is a curve.
+// has one place. No result is below `minimum_value`, unless there is a curve.
 //
 // Along rows, and likewise along columns: place i of the result, in phase i % every, sees the image at
 // i / every * step + base + k * apart through row first + k * every of the kernel, where first and base follow from the
@@ -69,7 +69,7 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
     int kernel_rows, int kernel_columns, int step_rows, int step_columns, int shift_rows, int shift_columns,
     int apart_rows, int apart_columns, int every_rows, int every_columns, int x_channel, int x_row, int x_column,
     int out_channel, int out_row, int out_column, int has_bias, int curve, long long x_image, long long x_group,
-    long long out_image, long long out_group, float least) {
+    long long out_image, long long out_group, float minimum_value) {
   constexpr int kWhole = 16 / sizeof(Element), High = Places / Wide;
   using Factor = typename Multiplied<Element>::Type;
   auto w = ct::assume_aligned<16>(w_);
@@ -90,7 +90,7 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
   const long long image = place / across / down;
   if (row * High >= rows || column * Wide >= columns) return;  // a phase may have fewer tiles than the first
 
-  constexpr bool kSeenLast = Dense != Order::kFirst, kMadeLast = Dense == Order::kLast;
+  constexpr bool kSeenLast = Dense != Order::kFirst, kResultLast = Dense == Order::kLast;
   const int filled = ct::assume_divisible<kWhole>((channels + kWhole - 1) / kWhole * kWhole);
   auto weights =
       ct::partition_view{ct::tensor_span{w, ct::extents{groups, filters, kernel_rows * kernel_columns, filled}},
@@ -103,7 +103,7 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
   const long long start = image * x_image + (long long)top * x_row + (long long)left * x_column;
   auto x = ct::assume_aligned<16>(x_ + group * x_group + start);
 
-  using Shape = ct::shape<kMadeLast ? Places : Filters, kMadeLast ? Filters : Places>;
+  using Shape = ct::shape<kResultLast ? Places : Filters, kResultLast ? Filters : Places>;
   const int blocks = (filled + Depth - 1) / Depth;
   auto sum = ct::full<ct::tile<float, Shape>>(0.0f);
   if constexpr (kSeenLast) {
@@ -125,7 +125,7 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
           ct::reshape(seen.load_masked(at_row, at_column, row, column, block), ct::shape<Places, Depth>{}));
       auto taken = ct::element_cast<Factor>(
           ct::reshape(weights.load_masked(group, part, index, block), ct::shape<Filters, Depth>{}));
-      if constexpr (kMadeLast)
+      if constexpr (kResultLast)
         sum = ct::mma(read, ct::transpose(taken), sum);
       else
         sum = ct::mma(taken, ct::transpose(read), sum);
@@ -145,7 +145,7 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
   if (has_bias) {
     auto own = ct::partition_view{ct::tensor_span{bias + group * filters, ct::extents{filters}}, ct::shape<Filters>{}};
     auto shift = ct::element_cast<float>(own.load_masked(part));
-    if constexpr (kMadeLast)
+    if constexpr (kResultLast)
       sum = sum + ct::broadcast(ct::reshape(shift, ct::shape<1, Filters>{}), Shape{});
     else
       sum = sum + ct::broadcast(ct::reshape(shift, ct::shape<Filters, 1>{}), Shape{});
@@ -153,14 +153,14 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
   if (curve != kStraight)
     sum = curved(sum, curve);
   else
-    sum = ct::select(sum < least, ct::full<ct::tile<float, Shape>>(least), sum);  // NaN stays
+    sum = ct::select(sum < minimum_value, ct::full<ct::tile<float, Shape>>(minimum_value), sum);  // NaN stays
 
-  auto made = ct::element_cast<Element>(sum);
+  auto result = ct::element_cast<Element>(sum);
   const long long first_place =
       image * out_image + (long long)phase_row * out_row + (long long)phase_column * out_column;
   auto out = ct::assume_aligned<16>(out_ + group * out_group + first_place);
   const int row_step = ct::assume_divisible<kWhole>(every_rows * out_row);
-  if constexpr (kMadeLast) {
+  if constexpr (kResultLast) {
     auto places = ct::partition_view{
         ct::tensor_span{
             out,
@@ -168,14 +168,14 @@ template <typename Element, int Places, int Wide, int Filters, int Depth, int Wa
                 ct::extents{rows, columns, ct::assume_divisible<kWhole>((filters + kWhole - 1) / kWhole * kWhole)},
                 ct::extents{row_step, ct::assume_divisible<kWhole>(every_columns * out_column), 1_ic}}},
         ct::shape<High, Wide, Filters>{}};
-    places.store_masked(ct::reshape(made, ct::shape<High, Wide, Filters>{}), row, column, part);
+    places.store_masked(ct::reshape(result, ct::shape<High, Wide, Filters>{}), row, column, part);
   } else {
     auto places = ct::partition_view{
         ct::tensor_span{
             out, ct::layout_strided_mapping{ct::extents{filters, rows, ct::assume_divisible<kWhole>(columns)},
                                             ct::extents{ct::assume_divisible<kWhole>(out_channel), row_step, 1_ic}}},
         ct::shape<Filters, High, Wide>{}};
-    places.store_masked(ct::reshape(made, ct::shape<Filters, High, Wide>{}), part, row, column);
+    places.store_masked(ct::reshape(result, ct::shape<Filters, High, Wide>{}), part, row, column);
   }
 }
 

@@ -4,14 +4,14 @@
 
 namespace pk {
 
-// given: the products (without biases) with the weight of x, (directions, rows, 4 hidden). first: the hidden state
+// products: the products (without biases) with the weight of x, (directions, rows, 4 hidden). first: the hidden state
 // before the first step, (directions, sequences, hidden). forward, backward: weights of each direction, (4 hidden,
 // hidden). bias: (directions, 4 hidden). cell: as first, updated in place. last: as first, written at a sequence's last
 // step. out: (rows, directions hidden). spans: (sequences, 2), first row and length. Grid: sequences, blocks of units,
 // directions.
 template <class T>
 __global__ void __launch_bounds__(128)
-    lstm_step(const T *given, const T *first, const T *forward, const T *backward, const T *bias, T *cell, T *last,
+    lstm_step(const T *products, const T *first, const T *forward, const T *backward, const T *bias, T *cell, T *last,
               T *out, const long long *spans, const __grid_constant__ Lstm p) {
   const long long hidden = p.hidden, sequence = blockIdx.x, direction = blockIdx.z;
   const long long unit = static_cast<long long>(blockIdx.y) * (blockDim.x / 32) + threadIdx.x / 32;
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(128)
     for (int lanes = 16; lanes > 0; lanes /= 2) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], lanes);
   }
   if (lane != 0) return;
-  const T *input = given + (direction * p.rows + place) * 4 * hidden + unit;
+  const T *input = products + (direction * p.rows + place) * 4 * hidden + unit;
   const T *shift = bias + direction * 4 * hidden + unit;
   T gate[4];
 #pragma unroll

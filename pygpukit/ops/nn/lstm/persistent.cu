@@ -39,7 +39,7 @@ __device__ __forceinline__ float folded(float (&values)[V], int lane) {
 // kBlocks, groups of p.together sequences, directions.
 template <int Units, int Each>
 __global__ void __launch_bounds__(32 * kWarps)
-    lstm_persistent(const float *given, const float *first, const float *forward, const float *backward,
+    lstm_persistent(const float *products, const float *first, const float *forward, const float *backward,
                     const float *bias, float *cell, float *last, float *out, const long long *spans,
                     const __grid_constant__ Lstm p) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   const auto read = [&](int s, long long number) {
     const long long place = starts[s] + (back ? lengths[s] - 1 - number : number);
     const bool some = there && number < lengths[s];
-    return some ? given[(direction * p.rows + place) * kGates * hidden + gate * hidden + unit] : 0.0f;
+    return some ? products[(direction * p.rows + place) * kGates * hidden + gate * hidden + unit] : 0.0f;
   };
   long long longest = 0;
 #pragma unroll

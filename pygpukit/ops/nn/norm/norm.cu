@@ -60,11 +60,11 @@ template <class A>
 struct Smaller;
 template <>
 struct Smaller<float> {
-  static constexpr float by = 0x1p-80f, most = 0x1.fffffep127f;
+  static constexpr float by = 0x1p-80f, largest_finite = 0x1.fffffep127f;
 };
 template <>
 struct Smaller<double> {
-  static constexpr double by = 0x1p-560, most = 0x1.fffffffffffffp1023;
+  static constexpr double by = 0x1p-560, largest_finite = 0x1.fffffffffffffp1023;
 };
 template <class T>
 constexpr bool kOverflows = true;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void write_long(const T *from, T *to, const RowWork &
 // A group of threads has one, two or, where they are short, four rows: these share every wait, and every weight that is
 // read, and so need the same.
 template <class T, class W, bool Dense, int Threads, int Together, WeightForm Form>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(7))
+__global__ void __launch_bounds__(Threads, min_blocks<Threads>(7))
     norm_rows(const T *in, const W *scale, const W *shift, T *out, const __grid_constant__ NormWork work) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
@@ -222,13 +222,14 @@ __global__ void __launch_bounds__(Threads, least_blocks<Threads>(7))
   bool infinite = false;
   for (int r = 0; r < Together; ++r) {
     inverse[r] = inverse_root(square[r], divisor, work.epsilon, A(1));
-    infinite |= square[r] > Smaller<A>::most;
+    infinite |= square[r] > Smaller<A>::largest_finite;
   }
   if (kOverflows<T> && any_of_rows(infinite, lanes)) {
     A smaller[Together] = {};
     sum_squares(Smaller<A>::by, smaller);
     for (int r = 0; r < Together; ++r) {
-      if (square[r] > Smaller<A>::most) inverse[r] = inverse_root(smaller[r], divisor, work.epsilon, Smaller<A>::by);
+      if (square[r] > Smaller<A>::largest_finite)
+        inverse[r] = inverse_root(smaller[r], divisor, work.epsilon, Smaller<A>::by);
     }
   }
   const Weights<A, W> weights = weights_of<A>(work, rows[0], scale, shift);
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(kLongRow)
   };
   const A square = sum_squares(A(1)), divisor = static_cast<A>(size);
   A inverse = inverse_root(square, divisor, work.epsilon, A(1));
-  if (kOverflows<T> && any_of_rows(square > Smaller<A>::most, kLongRow)) {
+  if (kOverflows<T> && any_of_rows(square > Smaller<A>::largest_finite, kLongRow)) {
     inverse = inverse_root(sum_squares(Smaller<A>::by), divisor, work.epsilon, Smaller<A>::by);
   }
   const Weights<A, W> weights = weights_of<A>(work, row, scale, shift);

@@ -255,7 +255,7 @@ def _choose(
         top_k=min(top_k, rows.shape[1]),
         seeded_rows=own_seeds,
         positioned_rows=own_positions,
-        given_draws=draws is not None,
+        has_draws=draws is not None,
         has_min_p=min_p > 0,
         temperature=temperature,
         log_min_p=math.log(min_p) if min_p else 0.0,

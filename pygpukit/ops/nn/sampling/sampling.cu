@@ -10,7 +10,7 @@ struct SamplingCall {
   long long top_k;           // 0 for all
   int seeded_rows;           // each row has a seed of its own
   int positioned_rows;       // each row has a position of its own
-  int given_draws;           // random numbers of [0, 1) are given, one a row
+  int has_draws;           // random numbers of [0, 1) are given, one a row
   int has_min_p;
   float temperature;  // 0: the first of the largest logits
   float log_min_p;
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(sampling::kThreads)
   Row<T> row{logits + call.start + number * call.row_step, call.step, call.temperature, 0.0f};
   const Settings settings{call.top_p, call.top_k, call.temperature, call.log_min_p, call.has_min_p != 0};
   const auto bits = [&]() -> u64 {
-    if (call.given_draws) {
+    if (call.has_draws) {
       const float draw = draws[number];
       return draw > 0.0f ? static_cast<u64>(min(draw, 0.99999994f) * 18446744073709551616.0f) : 0;
     }

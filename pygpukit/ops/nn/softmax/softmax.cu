@@ -42,7 +42,7 @@ __device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, 
 
 // A group of threads has one row or, where they are short, two or four, which share every wait.
 template <class T, bool Dense, int Threads, int Together>
-__global__ void __launch_bounds__(Threads, least_blocks<Threads>(sizeof(T) > 2 ? 8
+__global__ void __launch_bounds__(Threads, min_blocks<Threads>(sizeof(T) > 2 ? 8
                                                                  : Dense       ? 5
                                                                                : 6))
     softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
