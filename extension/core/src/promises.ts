@@ -35,7 +35,7 @@ export class ContextPromises {
   }
 
   /** From this moment on there are these contexts and no others. What came and went unseen has its own times. */
-  told(rows: readonly Promised[], timeNs: number): void {
+  update(rows: readonly Promised[], timeNs: number): void {
     const ended = rows.filter(({ name, endedNs = 0 }) => endedNs > 0 && !this.steps.has(name));
     for (const { name, sharePpm, createdNs = timeNs, endedNs = timeNs } of ended) {
       this.push(name, createdNs, sharePpm / PPM);

@@ -26,14 +26,14 @@ export class Shares {
   /** 1 where it is known who was busy, if only for a part of the second. */
   private readonly known = new Uint8Array(BUCKETS);
   /** The stretches of time in which this page was told, in order. */
-  private told: [number, number][] = [];
+  private covered: [number, number][] = [];
 
   clear(): void {
     this.busyNs.clear();
     this.totalNs.fill(0);
     this.known.fill(0);
     this.head = 0;
-    this.told = [];
+    this.covered = [];
     this.source = '';
   }
 
@@ -61,7 +61,7 @@ export class Shares {
 
   /** Moves on to a moment at which this page was told what is; buckets that fall out are emptied. */
   advance(nowNs: number): void {
-    const until = this.told.at(-1)?.[1] ?? -Infinity;
+    const until = this.covered.at(-1)?.[1] ?? -Infinity;
     if (nowNs <= until) return;
     const from = nowNs - until <= GAP_NS ? until : nowNs;
     this.reach(nowNs);
@@ -119,25 +119,25 @@ export class Shares {
 
   /** Notes that it is known what was in a stretch of time. */
   private tell(fromNs: number, toNs: number): void {
-    const newest = this.told.at(-1);
+    const newest = this.covered.at(-1);
     if (newest?.[1] === fromNs) {
       newest[1] = toNs;
       return;
     }
-    const told: [number, number][] = [];
-    for (const [from, to] of [...this.told, [fromNs, toNs] as [number, number]].sort(([one], [other]) => one - other)) {
-      const last = told.at(-1);
+    const covered: [number, number][] = [];
+    for (const [from, to] of [...this.covered, [fromNs, toNs] as [number, number]].sort(([one], [other]) => one - other)) {
+      const last = covered.at(-1);
       if (last && from <= last[1]) last[1] = Math.max(last[1], to);
-      else if (to >= this.firstNs) told.push([from, to]);
+      else if (to >= this.firstNs) covered.push([from, to]);
     }
-    this.told = told;
+    this.covered = covered;
   }
 
   /** The parts of a stretch of time of which this page was told nothing. */
   private untold(fromNs: number, toNs: number): [number, number][] {
     const parts: [number, number][] = [];
     let from = fromNs;
-    for (const [begin, end] of this.told) {
+    for (const [begin, end] of this.covered) {
       if (begin >= toNs) break;
       if (from < begin) parts.push([from, begin]);
       from = Math.max(from, end);
@@ -177,8 +177,8 @@ export class Shares {
   private ofTenant(tenant: string): Float64Array | undefined {
     const known = this.busyNs.get(tenant);
     if (known || this.busyNs.size >= MAX_TENANTS) return known;
-    const made = new Float64Array(BUCKETS);
-    this.busyNs.set(tenant, made);
-    return made;
+    const buckets = new Float64Array(BUCKETS);
+    this.busyNs.set(tenant, buckets);
+    return buckets;
   }
 }

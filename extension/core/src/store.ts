@@ -94,7 +94,7 @@ export class Store {
   /** What each context had had of the device when it was told last; empty after a gap. */
   private contextGpuNs = new Map<number, number>();
   /** Moment of the last report of contexts; 0 before the first. */
-  private contextsToldNs = 0;
+  private contextsUpdatedNs = 0;
 
   subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -176,7 +176,7 @@ export class Store {
   }
 
   private applyFacts(rows: readonly TaskRow[], timeNs: number): void {
-    const since = this.tasks.toldNs;
+    const since = this.tasks.updatedNs;
     const follows = !this.isGap(timeNs);
     for (const row of rows) {
       // What a task had before this page knew of any is of no known time; one that began since the last report had none.
@@ -184,7 +184,7 @@ export class Store {
       const task = this.tasks.tell(row, timeNs);
       if (follows && task && before !== undefined) this.shares.add('device', this.taskName(task), timeNs, (row.gpuNs ?? 0) - before);
     }
-    this.tasks.told(timeNs);
+    this.tasks.update(timeNs);
   }
 
   /** Whether nothing has come for long before a moment. */
@@ -196,11 +196,11 @@ export class Store {
   private applyContexts(rows: readonly ModelContext[], timeNs: number): void {
     const before = this.contextGpuNs;
     for (const { number, name, gpuNs, createdNs = 0 } of rows) {
-      const had = before.get(number) ?? (this.contextsToldNs > 0 && createdNs >= this.contextsToldNs ? 0 : gpuNs);
+      const had = before.get(number) ?? (this.contextsUpdatedNs > 0 && createdNs >= this.contextsUpdatedNs ? 0 : gpuNs);
       this.shares.add('device', name, timeNs, gpuNs - had);
     }
-    this.contextsToldNs = timeNs;
-    this.contextPromises.told(rows, timeNs);
+    this.contextsUpdatedNs = timeNs;
+    this.contextPromises.update(rows, timeNs);
     this.contexts = rows;
     this.contextGpuNs = new Map(rows.map(({ number, gpuNs }) => [number, gpuNs]));
   }
@@ -304,8 +304,8 @@ export class Store {
 
   /** The gaps, where so many bytes were free and no piece of them was large enough. */
   private scattered(bytes: number): { free: number; largest: number } | undefined {
-    const found = gaps(this.memory.segments, this.memory.byAddress);
-    return found.free >= bytes && found.largest < bytes ? found : undefined;
+    const room = gaps(this.memory.segments, this.memory.byAddress);
+    return room.free >= bytes && room.largest < bytes ? room : undefined;
   }
 
   /** Tasks of one name that run at a time share this entry: the last to start has the streams that follow. */
@@ -346,7 +346,7 @@ export class Store {
     this.shares.clear();
     this.contextPromises.clear();
     this.contextGpuNs.clear();
-    this.contextsToldNs = 0;
+    this.contextsUpdatedNs = 0;
     this.deviceSamples.clear();
     this.transitions.clear();
     this.memoryEvents.clear();

@@ -37,7 +37,7 @@ const MAX_SPANS = 64;
 const MAX_STRETCHES = 1000;
 const PPM = 1e6;
 /** Of a stretch of time: what is held or waits for less of it hardly waits at all. */
-const LEAST_PART = 0.1;
+const MIN_PART = 0.1;
 /** Records of holds that follow one another are one stretch. */
 const JOIN_NS = 10e6;
 
@@ -46,7 +46,7 @@ export class TaskTable {
   private readonly tasks = new Map<number, Task>();
   private sorted: Task[] | null = null;
   /** Moment of the last report of facts; 0 before the first. */
-  toldNs = 0;
+  updatedNs = 0;
   /** Grows with every change: a view lays out again only then. */
   version = 0;
 
@@ -54,7 +54,7 @@ export class TaskTable {
 
   clear(): void {
     this.tasks.clear();
-    this.toldNs = 0;
+    this.updatedNs = 0;
     this.changed();
   }
 
@@ -112,23 +112,23 @@ export class TaskTable {
   /** A THROTTLE record: a limit held it so long in a stretch; where that is next to nothing, it says nothing. */
   throttled(number: number, fromNs: number, toNs: number, heldNs: number): void {
     const task = this.tasks.get(number);
-    if (!task || heldNs < LEAST_PART * (toNs - fromNs)) return;
+    if (!task || heldNs < MIN_PART * (toNs - fromNs)) return;
     extend(task.throttled, fromNs, toNs, JOIN_NS);
     this.version++;
   }
 
   /** What it waited since its last report: for its turn, or held by its limit, whichever was more. */
   private noteWaits(task: Task, before: TaskRow, row: TaskRow, timeNs: number): void {
-    const least = LEAST_PART * (timeNs - this.toldNs);
+    const minNs = MIN_PART * (timeNs - this.updatedNs);
     const waited = (row.waitedNs ?? 0) - (before.waitedNs ?? 0);
     const held = (row.throttledNs ?? 0) - (before.throttledNs ?? 0);
-    if (waited > least) extend(task.waits, this.toldNs, timeNs, 0);
-    task.kept = Math.max(waited, held) <= least ? '' : held >= waited ? 'limit' : 'turn';
+    if (waited > minNs) extend(task.waits, this.updatedNs, timeNs, 0);
+    task.kept = Math.max(waited, held) <= minNs ? '' : held >= waited ? 'limit' : 'turn';
   }
 
   /** The rows told since are of this moment. */
-  told(timeNs: number): void {
-    this.toldNs = timeNs;
+  update(timeNs: number): void {
+    this.updatedNs = timeNs;
   }
 
   /** Number of tasks in each phase, indexed by phase: of all that are known, or of these. */

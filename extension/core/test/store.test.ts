@@ -118,12 +118,12 @@ describe('Store', () => {
 
   it('stops at another version with one sentence', () => {
     const store = new Store();
-    let told = 0;
-    store.subscribe(() => told++);
+    let calls = 0;
+    store.subscribe(() => calls++);
     feed(store, 1, { version: 9 });
     expect(store.fault).toMatch(/version 9/);
     feed(store, 2, { gauges: [1] });
-    expect([store.gaugeSeq, told]).toEqual([0, 1]);
+    expect([store.gaugeSeq, calls]).toEqual([0, 1]);
   });
 
   it('counts the records that never came', () => {

@@ -40,9 +40,9 @@ function watch(panel: NotebookPanel, cell: CodeCell): void {
   if (cell.model.type !== 'code') return;
   const check = (): void => {
     const present = cell.outputArea.node.querySelector(`:scope > .${BUTTON}`);
-    const wanted = isCuda(cell) && errorOf(cell.model) !== '';
-    if (wanted === (present !== null)) return;
-    if (!wanted) return present?.remove();
+    const shows = isCuda(cell) && errorOf(cell.model) !== '';
+    if (shows === (present !== null)) return;
+    if (!shows) return present?.remove();
     const button = document.createElement('button');
     button.className = `${BUTTON} jp-Button jp-mod-styled jp-mod-minimal`;
     button.textContent = 'Ask about this error';
@@ -61,8 +61,8 @@ function errorOf(model: ICodeCellModel): string {
     const output = model.outputs.get(at).toJSON();
     if (output.output_type !== 'error') continue;
     const lines = output['traceback'];
-    const told = Array.isArray(lines) ? lines.join('\n') : '';
-    return told || `${String(output['ename'])}: ${String(output['evalue'])}`;
+    const traceback = Array.isArray(lines) ? lines.join('\n') : '';
+    return traceback || `${String(output['ename'])}: ${String(output['evalue'])}`;
   }
   return '';
 }

@@ -14,10 +14,10 @@ const LABELS: Readonly<Record<Kind, string>> = { ptx: 'PTX', sass: 'SASS' };
 
 /** An element with classes and text; kernel text only ever becomes textContent. */
 function element<K extends keyof HTMLElementTagNameMap>(tag: K, className = '', text = ''): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  return made;
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text) node.textContent = text;
+  return node;
 }
 
 export class AssemblyPane extends Widget {

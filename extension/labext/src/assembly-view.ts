@@ -61,7 +61,7 @@ export class AssemblyView {
     }
   }
 
-  private async load(wanted: string): Promise<void> {
+  private async load(preferred: string): Promise<void> {
     const question = ++this.question;
     const { cell, panel } = this;
     const report = cell ? this.cuda.reports.of(cell) : undefined;
@@ -71,7 +71,7 @@ export class AssemblyView {
       return;
     }
     const kernels = report.kernels;
-    const kernel = kernels.includes(wanted) ? wanted : kernels[0];
+    const kernel = kernels.includes(preferred) ? preferred : kernels[0];
     if (kernel === undefined) {
       this.pane.showSentence([], '', 'The last run of this cell made no kernel.');
       return;
@@ -79,17 +79,17 @@ export class AssemblyView {
     this.kernel = kernel;
     this.pane.showSentence(kernels, kernel, 'The compiler is at work ...');
     try {
-      let found: Assembly | null = null;
+      let assembly: Assembly | null = null;
       for (;;) {
-        found = parseAssembly(await request(connection, 'assembly', { cell: cell.id, kernel }));
+        assembly = parseAssembly(await request(connection, 'assembly', { cell: cell.id, kernel }));
         if (question !== this.question) return;
-        if (found) break;
+        if (assembly) break;
         await new Promise((done) => window.setTimeout(done, AGAIN_MS));
         if (question !== this.question) return;
       }
       const edited = cell.sharedModel.getSource() === report.source ? '' : 'The cell was edited since it ran: lines may not fit. ';
-      const reason = typeof found.card['reason'] === 'string' ? found.card['reason'] : '';
-      this.pane.showAssembly(kernels, kernel, found, edited + reason);
+      const reason = typeof assembly.card['reason'] === 'string' ? assembly.card['reason'] : '';
+      this.pane.showAssembly(kernels, kernel, assembly, edited + reason);
     } catch (error) {
       if (question === this.question) this.pane.showSentence(kernels, kernel, error instanceof Error ? error.message : String(error));
     }

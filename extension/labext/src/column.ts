@@ -6,11 +6,11 @@ import type { Widget } from '@lumino/widgets';
 
 export const PANE_ID = 'pygpukit-pane-'; // how the id of each pane begins
 /** Of a tile, its tab too: a dashboard shows its figures and its main picture in it. */
-const LEAST_TILE_PX = 360;
+const MIN_TILE_PX = 360;
 
 /** Whether one more tile has room in a column of this height. */
 export function hasRoom(columnPx: number, tiles: number): boolean {
-  return columnPx / (tiles + 1) >= LEAST_TILE_PX;
+  return columnPx / (tiles + 1) >= MIN_TILE_PX;
 }
 
 /** Begins the column, or puts a pane below its last tile; where that has no room, as a tab behind it. */

@@ -39,8 +39,8 @@ export class DashboardPane extends Panel {
   async load(model?: string): Promise<void> {
     const question = ++this.question;
     try {
-      const told = model ?? (await this.ask((late) => question === this.question && this.say(late.message)));
-      if (question === this.question) await this.display(told);
+      const id = model ?? (await this.ask((late) => question === this.question && this.say(late.message)));
+      if (question === this.question) await this.display(id);
     } catch (error) {
       if (question === this.question) this.say(error instanceof Error ? error.message : String(error));
     }

@@ -63,10 +63,10 @@ export class StatusFeed {
   private follow(): void {
     const panel = this.tracker.currentWidget;
     const kernel = panel?.sessionContext.session?.kernel;
-    const wanted = this.enabled && document.visibilityState === 'visible' && this.reports.knows(panel) && kernel ? kernel : null;
-    if ((wanted?.id ?? '') !== (this.line?.kernel.id ?? '')) {
+    const target = this.enabled && document.visibilityState === 'visible' && this.reports.knows(panel) && kernel ? kernel : null;
+    if ((target?.id ?? '') !== (this.line?.kernel.id ?? '')) {
       this.stop();
-      if (panel && wanted) this.start(panel, wanted);
+      if (panel && target) this.start(panel, target);
     }
     this.changed.emit();
   }

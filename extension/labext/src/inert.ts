@@ -7,8 +7,8 @@ const within = (html: string): Document => parsed(`<div><div>${html}</div><br></
 const placeIn = ({ body }: Document): Element | null => body.firstElementChild?.firstElementChild ?? null;
 
 export function isInert(html: string): boolean {
-  const [found, built] = [within(html), within('')];
-  const place = placeIn(found);
+  const [source, built] = [within(html), within('')];
+  const place = placeIn(source);
   if (place) placeIn(built)?.append(...copies(place, drawsOrStyles));
-  return built.isEqualNode(found);
+  return built.isEqualNode(source);
 }

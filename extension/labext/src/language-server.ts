@@ -42,13 +42,13 @@ export class LanguageServer {
 }
 
 /** Each `%%cuda` cell is a translation unit of its own; the magic is not part of it. */
-export function cudaExtractor(wanted: () => boolean): IForeignCodeExtractor {
+export function cudaExtractor(enabled: () => boolean): IForeignCodeExtractor {
   return {
     language: LANGUAGE,
     fileExtension: 'cu',
     cellType: ['code'],
     standalone: true,
-    hasForeignCode: (code) => wanted() && magicLine(code) >= 0,
+    hasForeignCode: (code) => enabled() && magicLine(code) >= 0,
     extractForeignCode: (code): IExtractedCode[] => {
       const lines = code.split('\n');
       const first = magicLine(code) + 1;

@@ -6,13 +6,13 @@ import { CUDA_MIME } from './magic.js';
 import { cudaParser } from './stream.js';
 
 /** One for all cells: the lab asks for it once for each cell that it makes before it has the first answer. */
-let made: LanguageSupport | undefined;
+let support: LanguageSupport | undefined;
 
 export function addCuda(languages: IEditorLanguageRegistry): void {
   languages.addLanguage({
     name: 'cuda',
     displayName: 'CUDA C++',
     mime: CUDA_MIME,
-    load: () => Promise.resolve((made ??= new LanguageSupport(StreamLanguage.define(cudaParser)))),
+    load: () => Promise.resolve((support ??= new LanguageSupport(StreamLanguage.define(cudaParser)))),
   });
 }

@@ -4,8 +4,8 @@ export const CUDA_MIME = 'text/x-cuda';
 
 /** Index of the `%%cuda` line, counted from 0; -1 where the cell is none. */
 export function magicLine(source: string): number {
-  const found = /^\s*%%cuda(?![\w.])/.exec(source);
-  return found ? found[0].split('\n').length - 1 : -1;
+  const match = /^\s*%%cuda(?![\w.])/.exec(source);
+  return match ? match[0].split('\n').length - 1 : -1;
 }
 
 /** Whether a cell loads the extension into its kernel. */

@@ -6,7 +6,7 @@ import { CUDA_MIME, isCuda } from './magic.js';
 
 interface Followed {
   /** The language that the lab gave the cell last. */
-  given: string;
+  ownType: string;
   /** Gives it one without asking here again. */
   readonly set: (mimeType: string) => void;
 }
@@ -27,7 +27,7 @@ export class CudaMode {
     if ((model as Partial<ICellModel>).type !== 'code' || this.followed.has(model)) return;
     const { get, set } = accessor(model, 'mimeType');
     if (!get || !set) return console.error('pygpukit: the cells of this lab have no language to set, so %%cuda cells stay Python.');
-    this.followed.set(model, { given: model.mimeType, set: (mimeType) => set.call(model, mimeType) });
+    this.followed.set(model, { ownType: model.mimeType, set: (mimeType) => set.call(model, mimeType) });
     // The lab sets the language when it has made a cell and whenever a kernel starts, and each change draws the editor
     // anew: a CUDA cell keeps its own, and nobody is told of another.
     Object.defineProperty(model, 'mimeType', { configurable: true, get: () => get.call(model), set: (value: string) => this.give(model, value) });
@@ -49,7 +49,7 @@ export class CudaMode {
     const followed = this.followed.get(model);
     if (!followed) return;
     const [was, is] = [model.mimeType === CUDA_MIME, this.covers(model)];
-    followed.set(is ? CUDA_MIME : followed.given);
+    followed.set(is ? CUDA_MIME : followed.ownType);
     if (was && !is) this.left(model);
   }
 
@@ -57,15 +57,15 @@ export class CudaMode {
   private give(model: CodeEditor.IModel, mimeType: string): void {
     const followed = this.followed.get(model);
     if (!followed || mimeType === CUDA_MIME) return;
-    followed.given = mimeType;
+    followed.ownType = mimeType;
     if (model.mimeType !== CUDA_MIME) followed.set(mimeType);
   }
 }
 
 function accessor(model: object, name: string): PropertyDescriptor {
   for (let at: unknown = Object.getPrototypeOf(model); at; at = Object.getPrototypeOf(at)) {
-    const found = Object.getOwnPropertyDescriptor(at, name);
-    if (found) return found;
+    const descriptor = Object.getOwnPropertyDescriptor(at, name);
+    if (descriptor) return descriptor;
   }
   return {};
 }

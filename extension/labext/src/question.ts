@@ -21,6 +21,6 @@ export function questionAbout(source: string, error: string): string {
   return `%%chat --new --plain\n${asked}`; // a small model says again what it said before
 }
 
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most)}\n...`;
+function cut(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}\n...`;
 }

@@ -8,11 +8,11 @@ import { chipIcon } from './icon.js';
 
 export function addRunning(app: JupyterFrontEnd, managers: IRunningSessionManagers, tracker: INotebookTracker, feed: StatusFeed): void {
   const panels = (): NotebookPanel[] => {
-    const found: NotebookPanel[] = [];
+    const panels: NotebookPanel[] = [];
     tracker.forEach((panel) => {
-      if (typeof feed.of(panel)?.['pool_used'] === 'number') found.push(panel);
+      if (typeof feed.of(panel)?.['pool_used'] === 'number') panels.push(panel);
     });
-    return found;
+    return panels;
   };
   managers.add({
     name: 'GPU memory',

@@ -10,7 +10,7 @@ const VIEW = /^(?:(?:Memory|Scheduler|Device|Cells|Chat|Player|Recorder|Spectrog
 const MARK = 'pygpukit';
 /** What ipywidgets writes where a view is to be: before it has looked for the model, and when there is none. */
 const LOADING = 'Loading widget...';
-const NOT_FOUND = 'Error displaying widget: model not found';
+const NO_MODEL = 'Error displaying widget: model not found';
 
 /** What a view shows where no kernel has it. */
 export interface Still {
@@ -49,5 +49,5 @@ export function savedStill(data: ReadonlyPartialJSONObject, metadata: ReadonlyPa
  */
 export function lacksView({ mimeType, drawn, words }: Shown, trusted: boolean, expected: boolean): boolean {
   if (mimeType === HTML || mimeType === MARKDOWN) return !trusted && (drawn || words !== '');
-  return mimeType === WIDGET && !drawn && (words === NOT_FOUND || (words === LOADING && !expected));
+  return mimeType === WIDGET && !drawn && (words === NO_MODEL || (words === LOADING && !expected));
 }

@@ -49,7 +49,7 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
     tracker.forEach(follow);
     tracker.widgetAdded.connect((_, panel) => follow(panel));
     insertCells(tracker);
-    let made = 0;
+    let count = 0;
     app.commands.addCommand(CommandIDs.openView, {
       label: ({ view }) => (typeof view === 'string' ? `Open GPU ${view}` : 'Open GPU dashboard'),
       caption: "Show a live dashboard of the notebook's kernel in a column beside the notebook",
@@ -65,7 +65,7 @@ export const viewsPlugin: JupyterFrontEndPlugin<void> = {
           if (!pane.content.live) void pane.content.load(model);
         } else {
           const opened = (pane = new MainAreaWidget({ content: new DashboardPane(tracker, cuda.reports, view, path, key, model) }));
-          opened.id = `${PANE_ID}${view}-${++made}`;
+          opened.id = `${PANE_ID}${view}-${++count}`;
           Object.assign(opened.title, { label: `GPU ${view}`, caption: path, icon: chipIcon, closable: true });
           opened.content.moved.connect(({ path: now }) => {
             opened.title.caption = now;

@@ -15,11 +15,11 @@ const ANSWER = {
 };
 
 it('reads a listing, and which line of the source became which code', () => {
-  const found = parseAssembly(ANSWER);
-  expect(found?.listings.ptx.lines).toHaveLength(4);
-  expect(found?.listings.ptx.left).toBe(2);
-  expect(found?.listings.sass.problem).toBe('nvdisasm is not installed');
-  expect([...firstLines(found?.listings.ptx.lines ?? [])]).toEqual([[3, 0], [4, 3]]);
+  const assembly = parseAssembly(ANSWER);
+  expect(assembly?.listings.ptx.lines).toHaveLength(4);
+  expect(assembly?.listings.ptx.left).toBe(2);
+  expect(assembly?.listings.sass.problem).toBe('nvdisasm is not installed');
+  expect([...firstLines(assembly?.listings.ptx.lines ?? [])]).toEqual([[3, 0], [4, 3]]);
 });
 
 it('waits while the kernel works, and refuses what it cannot read', () => {

@@ -12,7 +12,7 @@ test('views are told of the end of their kernel, and of no other state; its badg
   const badge = { remove: () => badges-- };
   const node = { querySelectorAll: (kind: string) => (kind === '.gk-badge' ? [badge] : [view]) };
   tellEnded({ node, sessionContext: { kernelChanged, statusChanged } } as unknown as Parameters<typeof tellEnded>[0]);
-  const told = (): boolean => {
+  const hasEnded = (): boolean => {
     const ended = 'gkEnded' in view.dataset;
     expect(badges).toBe(ended ? 0 : 1);
     delete view.dataset['gkEnded'];
@@ -21,8 +21,8 @@ test('views are told of the end of their kernel, and of no other state; its badg
   };
   for (const status of ['starting', 'idle', 'busy', 'unknown', 'restarting', 'autorestarting', 'dead']) {
     statusChanged.emit(status);
-    expect([status, told()]).toEqual([status, ['restarting', 'autorestarting', 'dead'].includes(status)]);
+    expect([status, hasEnded()]).toEqual([status, ['restarting', 'autorestarting', 'dead'].includes(status)]);
   }
   kernelChanged.emit({});
-  expect(told()).toBe(true);
+  expect(hasEnded()).toBe(true);
 });

@@ -22,10 +22,10 @@ function attributes(): [string, string, string][] {
 }
 
 test('the pictures of views are on the list', () => {
-  const found = attributes();
-  expect(new Set(found.map(([element]) => element))).toEqual(new Set(['div', 'svg', 'rect', 'text', 'th', 'td']));
-  expect(found.filter((one) => !drawsOrStyles(...one))).toEqual([]);
-  expect(new Set(found.filter((one) => !draws(...one)).map(([, name]) => name))).toEqual(new Set(['class', 'style']));
+  const named = attributes();
+  expect(new Set(named.map(([element]) => element))).toEqual(new Set(['div', 'svg', 'rect', 'text', 'th', 'td']));
+  expect(named.filter((one) => !drawsOrStyles(...one))).toEqual([]);
+  expect(new Set(named.filter((one) => !draws(...one)).map(([, name]) => name))).toEqual(new Set(['class', 'style']));
 });
 
 test.each([

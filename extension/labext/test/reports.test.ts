@@ -68,9 +68,9 @@ it('keeps no notebook that was closed', async () => {
   const panel = ((): WeakRef<object> => {
     const [ready, one] = [Promise.resolve(), { isDisposed: true }];
     const sessionContext = { ready, session: null, kernelChanged: new Signal(one), statusChanged: new Signal(one) };
-    const made = Object.assign(one, { sessionContext, context: { ready }, model: { cells: [] }, disposed: new Signal(one) });
-    opened.emit(made);
-    return new WeakRef(made);
+    const created = Object.assign(one, { sessionContext, context: { ready }, model: { cells: [] }, disposed: new Signal(one) });
+    opened.emit(created);
+    return new WeakRef(created);
   })();
   await vi.waitFor(
     async () => {

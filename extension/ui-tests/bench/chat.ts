@@ -8,7 +8,7 @@ import { percentile, report } from './figures.ts';
 
 const TESTS = join(import.meta.dirname, '../../../tests');
 const [TOKENS, PER_S, ASKS, LAST] = [4000, 200, 10, 500];
-/** `given`: when the model gave each token of the answer that comes, as the page counts: ms since 1970. */
+/** `tokenTimes`: when the model gave each token of the answer that comes, as the page counts: ms since 1970. */
 const SETUP = `
 import sys, threading, time
 sys.path.insert(0, ${JSON.stringify(TESTS)})
@@ -65,8 +65,8 @@ test('the tokens of a chat', async ({ browser }) => {
     await notebook.page.locator('.gk-chat[data-state="ready"]').waitFor();
     const lags = async (count: number): Promise<number[]> => {
       const at = await arrivals(notebook, count);
-      const given = JSON.parse(await notebook.execute('import json; print(json.dumps(given))')) as number[];
-      return at.map((arrived, i) => arrived - (given[i] ?? NaN));
+      const tokenTimes = JSON.parse(await notebook.execute('import json; print(json.dumps(given))')) as number[];
+      return at.map((arrived, i) => arrived - (tokenTimes[i] ?? NaN));
     };
     const first: number[] = [];
     for (let i = 0; i < ASKS; i++) first.push((await lags(3))[0] ?? NaN);

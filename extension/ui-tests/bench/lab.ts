@@ -129,7 +129,7 @@ class Presses {
 
 /** Chooses a task with the keys, as a person does. */
 function choose(view: Locator, name: string): Promise<void> {
-  return view.locator('.gk-gantt canvas').evaluate(async (canvas, wanted) => {
+  return view.locator('.gk-gantt canvas').evaluate(async (canvas, expected) => {
     const key = (name: string): boolean => canvas.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true }));
     const chosen = canvas.closest('.gk-panel')?.querySelector('.gk-chosen') as HTMLElement;
     const rows = 100;
@@ -137,10 +137,10 @@ function choose(view: Locator, name: string): Promise<void> {
     for (let i = 0; i < rows; i++) {
       key('Enter');
       for (let frames = 0; frames < 2; frames++) await new Promise((done) => requestAnimationFrame(done));
-      if (chosen.textContent?.startsWith(`Chosen: ${wanted},`)) return;
+      if (chosen.textContent?.startsWith(`Chosen: ${expected},`)) return;
       key('ArrowDown');
     }
-    throw new Error(`There is no task ${wanted}.`);
+    throw new Error(`There is no task ${expected}.`);
   }, name);
 }
 
@@ -178,8 +178,8 @@ test('the dashboards of a kernel', async ({ browser }) => {
     await presses.measure('quota', memory.getByRole('button', { name: 'Set limit', exact: true }), (i) => `${i + 1}GiB`);
     await stillBusy(notebook);
     const left = await notebook.execute(LEFT);
-    const wanted = `Cancelled ${PRESSES / 100} ${PRESSES} ${PRESSES * 2 ** 30}`;
-    if (left !== wanted) throw new Error(`The controls left ${left}, not ${wanted}.`);
+    const expected = `Cancelled ${PRESSES / 100} ${PRESSES} ${PRESSES * 2 ** 30}`;
+    if (left !== expected) throw new Error(`The controls left ${left}, not ${expected}.`);
 
     await page.evaluate(() => {
       for (const node of document.querySelectorAll<HTMLElement>('.gk-panel')) node.style.display = 'none';

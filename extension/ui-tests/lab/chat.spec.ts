@@ -21,8 +21,8 @@ const [SETUP_AT, CHAT_AT] = [0, 1];
 const FORMULA = String.raw`model = StubModel(lambda messages: ["So \\(a\\,b\\) is\n\n", "\\[\\frac{a}{b}\\]\n", "and <img src=x onerror='window.hit=1'> ", "![x](http://127.0.0.1:9/x.png)\n"])`;
 const MAGIC = '%%chat model\nWhat is {n}?';
 /** What ipywidgets says in the console of a view whose kernel has ended. */
-const NOT_FOUND = /^console: .*widget model not found/i;
-const lab = useLab({ notebooks: { 'chat.ipynb': [SETUP, 'chat'], 'magic.ipynb': [SETUP, `n = 42\n${FORMULA}`, MAGIC], 'ask.ipynb': [SETUP, 'model = StubModel()\ntalk = gp.llm.chat(model)', '%%cuda\n__global__ void f(int* x) { x[0] = wrong; }', 'y = {1: 2}'] }, known: [NOT_FOUND] });
+const NO_MODEL = /^console: .*widget model not found/i;
+const lab = useLab({ notebooks: { 'chat.ipynb': [SETUP, 'chat'], 'magic.ipynb': [SETUP, `n = 42\n${FORMULA}`, MAGIC], 'ask.ipynb': [SETUP, 'model = StubModel()\ntalk = gp.llm.chat(model)', '%%cuda\n__global__ void f(int* x) { x[0] = wrong; }', 'y = {1: 2}'] }, known: [NO_MODEL] });
 const panel = (): Locator => lab.notebook.page.locator('.gk-chat');
 
 async function ask(text: string): Promise<void> {

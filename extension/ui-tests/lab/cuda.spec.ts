@@ -282,7 +282,7 @@ test('a kernel without pygpukit is left in peace', async () => {
 });
 
 test('every command has a label, a caption, an icon and a schema', async () => {
-  const found = await lab.notebook.page.evaluate(async () => {
+  const result = await lab.notebook.page.evaluate(async () => {
     const { commands } = window.jupyterapp as unknown as {
       commands: {
         listCommands(): string[];
@@ -297,8 +297,8 @@ test('every command has a label, a caption, an icon and a schema', async () => {
       mine.map(async (id) => [id, !!commands.label(id), !!commands.caption(id), !!commands.icon(id), !!(await commands.describedBy(id)).args]),
     );
   });
-  expect(found.map(([id]) => id).sort()).toEqual(
+  expect(result.map(([id]) => id).sort()).toEqual(
     ['explain-cell', 'new-chat', 'new-workbench', 'open-assembly', 'open-view', 'open-workbench', 'show-status'].map((name) => `pygpukit:${name}`),
   );
-  for (const [, ...has] of found) expect(has).toEqual([true, true, true, true]);
+  for (const [, ...has] of result) expect(has).toEqual([true, true, true, true]);
 });

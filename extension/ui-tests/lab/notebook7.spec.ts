@@ -10,10 +10,10 @@ const CELLS = 'gp.dashboard.cells()';
 /** What Notebook 7.6 reports when it starts, also without any extension. */
 const OWN_FAULT = "uncaught: Cannot read properties of undefined (reading 'schema')";
 /** What ipywidgets says in the console of a view whose kernel has ended. */
-const NOT_FOUND = /^console: .*widget model not found/i;
+const NO_MODEL = /^console: .*widget model not found/i;
 const [SETUP_AT, CUDA_AT, VIEW_AT, CELLS_AT] = [0, 1, 2, 3];
 
-const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW, CELLS] }, known: [OWN_FAULT, NOT_FOUND] });
+const lab = useLab({ app: 'notebook', notebooks: { 'cuda.ipynb': [SETUP, CUDA, VIEW, CELLS] }, known: [OWN_FAULT, NO_MODEL] });
 
 test.beforeEach(() => lab.open('cuda.ipynb'));
 

@@ -15,7 +15,7 @@ const HTML = 'text/html';
 const NOTE = 'As it was when the notebook was saved. Run the cell for the live view.';
 const WORDS_OF_IPYWIDGETS = /Error displaying widget|Loading widget/;
 /** What ipywidgets says in the console of a view whose kernel has ended. */
-const NOT_FOUND = /^console: .*widget model not found/i;
+const NO_MODEL = /^console: .*widget model not found/i;
 
 interface Output {
   output_type: string;
@@ -31,7 +31,7 @@ const OTHERS = [
   'gp.ops.audio.from_pcm(np.zeros(600_000, np.float32), 8000)',
 ];
 
-const lab = useLab({ notebooks: { 'live.ipynb': [SETUP, VIEW], 'others.ipynb': OTHERS }, known: [NOT_FOUND] });
+const lab = useLab({ notebooks: { 'live.ipynb': [SETUP, VIEW], 'others.ipynb': OTHERS }, known: [NO_MODEL] });
 
 const textOf = (output: Output, kind: string): string => [output.data[kind] ?? ''].flat().join('');
 
@@ -113,13 +113,13 @@ for (const trusted of [true, false]) {
       await expect.poll(async () => (await shown.locator('svg').boundingBox())?.width).toBeGreaterThan(200); // none until it is laid out
       // Every element but what only styles, with every word and every length.
       const missing = await shown.evaluate((node, text) => {
-        const told = (one: Element): string => {
+        const described = (one: Element): string => {
           const attributes = [...one.attributes].filter(({ name }) => !['style', 'class'].includes(name));
           return `${one.localName} ${attributes.map(({ name, value }) => `${name}=${value}`).join(' ')} ${one.childElementCount ? '' : one.textContent}`;
         };
-        const here = new Set([...node.querySelectorAll('*')].map(told));
+        const here = new Set([...node.querySelectorAll('*')].map(described));
         const all = [...new DOMParser().parseFromString(text, 'text/html').body.querySelectorAll('*')];
-        return all.map(told).filter((one) => !here.has(one));
+        return all.map(described).filter((one) => !here.has(one));
       }, html);
       expect(missing).toEqual([]);
     }

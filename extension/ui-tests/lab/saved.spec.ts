@@ -45,7 +45,7 @@ test('it has a later picture than that of the end of the cell, and nothing is dr
   await expect(panel).toHaveAttribute('data-same', 'yes');
   await expect(panel).toHaveAttribute('data-state', 'live');
   const html = await savedHtml('saved.ipynb');
-  const found = await page.evaluate((text) => {
+  const result = await page.evaluate((text) => {
     const { documentElement } = new DOMParser().parseFromString(text.replaceAll('<br>', '<br/>'), 'application/xml');
     const elements = [documentElement, ...documentElement.querySelectorAll('*')];
     return {
@@ -56,9 +56,9 @@ test('it has a later picture than that of the end of the cell, and nothing is dr
       cells: [...documentElement.querySelectorAll('td')].map(({ textContent }) => textContent),
     };
   }, html);
-  expect(found).toMatchObject({ faults: 0, pictures: 1, scripts: 0 });
-  expect(found.shapes).toBeGreaterThan(7);
-  expect(found.cells).toContain(HOSTILE);
+  expect(result).toMatchObject({ faults: 0, pictures: 1, scripts: 0 });
+  expect(result.shapes).toBeGreaterThan(7);
+  expect(result.cells).toContain(HOSTILE);
 });
 
 test('what is no picture of a view is not saved', async () => {

@@ -309,11 +309,11 @@ export class NotebookPage {
           notebook.content.activeCellIndex = i;
           const views = [...shell.widgets('main')];
           await commands.execute('notebook:create-output-view');
-          const made = [...shell.widgets('main')].find((widget) => !views.includes(widget));
+          const created = [...shell.widgets('main')].find((widget) => !views.includes(widget));
           const above = views.findLast((widget) => widget.id !== notebook.id);
-          if (!made) throw new Error('The lab made no output view.');
-          if (below && above) shell.add(made, 'main', { mode: 'split-bottom', ref: above.id });
-          else shell.add(made, 'main', { mode: 'split-right', ref: notebook.id });
+          if (!created) throw new Error('The lab made no output view.');
+          if (below && above) shell.add(created, 'main', { mode: 'split-bottom', ref: above.id });
+          else shell.add(created, 'main', { mode: 'split-right', ref: notebook.id });
           shell.activateById(notebook.id);
         },
         { i: index, below: place > 0 },

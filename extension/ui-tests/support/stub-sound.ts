@@ -54,13 +54,13 @@ export async function listen(page: Page): Promise<void> {
       },
     });
     window.heard = () => 0;
-    const made: AudioContext[] = [];
+    const opened: AudioContext[] = [];
     window.AudioContext = class extends AudioContext {
       constructor(options?: AudioContextOptions) {
         super(options);
-        made.push(this);
+        opened.push(this);
       }
     };
-    window.contexts = () => made.map(({ state }) => state);
+    window.contexts = () => opened.map(({ state }) => state);
   });
 }

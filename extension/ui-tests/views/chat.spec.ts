@@ -236,13 +236,13 @@ test(`${CORPUS.length} hostile texts run nothing, fetch nothing and stay texts, 
     await open(page);
     await stream(page, 0, text, '\n\n', ...text.split(''));
     await expect(page.locator('.gk-token')).toHaveCount(2 + text.length);
-    const found = await page.evaluate(() => ({
+    const state = await page.evaluate(() => ({
       hit: 'hit' in window,
       kinds: [...document.querySelectorAll('.gk-markdown *')].map((node) => node.localName).filter((name) => /script|img|svg|iframe|style|link|object|embed|video|math|input|form|meta|base|template/.test(name)),
       acting: [...document.querySelectorAll('.gk-markdown *')].flatMap((node) => node.getAttributeNames().filter((name) => /^(on.*|src|srcdoc|style)$/.test(name))),
       links: [...document.querySelectorAll<HTMLAnchorElement>('.gk-markdown a')].map((link) => link.protocol).filter((protocol) => !['http:', 'https:', 'mailto:', ':'].includes(protocol)),
     }));
-    expect({ text, ...found }).toEqual({ text, hit: false, kinds: [], acting: [], links: [] });
+    expect({ text, ...state }).toEqual({ text, hit: false, kinds: [], acting: [], links: [] });
   }
   expect(surprises).toEqual([]);
 });
@@ -253,7 +253,7 @@ for (const [what, piece] of [['prose', 'word '], ['one code block', 'x = 1\n'], 
     // What is put into the page, in nodes and in characters, for each 10 tokens.
     const changes = await page.evaluate(async (text) => {
       const log = document.querySelector('.gk-log');
-      const found: { nodes: number; characters: number }[] = [];
+      const state: { nodes: number; characters: number }[] = [];
       if (!log) throw new Error('There is no log.');
       let now = { nodes: 0, characters: 0 };
       const count = (node: Node): number => 1 + [...node.childNodes].reduce((sum, child) => sum + count(child), 0);
@@ -265,10 +265,10 @@ for (const [what, piece] of [['prose', 'word '], ['one code block', 'x = 1\n'], 
       for (let at = from; at + 10 <= from + 4000; at += 10) {
         for (let i = 0; i < 10; i++) window.receive({ type: 'tokens', number: 1, at: at + i, rows: [[at + i, text, '', -0.1, []]], figures: null }, null);
         await new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
-        found.push(now);
+        state.push(now);
         now = { nodes: 0, characters: 0 };
       }
-      return found;
+      return state;
     }, piece);
     const each = (part: typeof changes, key: 'nodes' | 'characters'): number => part.reduce((sum, one) => sum + one[key], 0) / (10 * part.length);
     expect(await page.locator('.gk-token').count()).toBeGreaterThanOrEqual(4000);

@@ -4,14 +4,14 @@
 const REMEMBERED = 256;
 const SHARED = Symbol.for('pygpukit.colours');
 
-interface Given {
+interface Label {
   readonly colour: number;
   /** How many views show the label. */
   shown: number;
 }
 
-function sharedLabels(): Map<string, Given> {
-  const page = globalThis as { [SHARED]?: Map<string, Given> };
+function sharedLabels(): Map<string, Label> {
+  const page = globalThis as { [SHARED]?: Map<string, Label> };
   return (page[SHARED] ??= new Map());
 }
 
@@ -27,11 +27,11 @@ export class Colours {
   of(label: string): number {
     const mine = this.mine.get(label);
     if (mine !== undefined) return mine;
-    let given = this.labels.get(label);
-    if (!given) this.labels.set(label, (given = { colour: this.leastUsed(), shown: 0 }));
-    given.shown++;
-    this.mine.set(label, given.colour);
-    return given.colour;
+    let entry = this.labels.get(label);
+    if (!entry) this.labels.set(label, (entry = { colour: this.rarest(), shown: 0 }));
+    entry.shown++;
+    this.mine.set(label, entry.colour);
+    return entry.colour;
   }
 
   /** This view shows these labels, and no others any more. */
@@ -39,15 +39,15 @@ export class Colours {
     for (const label of [...this.mine.keys()]) {
       if (labels.has(label)) continue;
       this.mine.delete(label);
-      const given = this.labels.get(label);
-      if (!given || --given.shown > 0) continue;
+      const entry = this.labels.get(label);
+      if (!entry || --entry.shown > 0) continue;
       this.labels.delete(label);
-      this.labels.set(label, given); // last: it is forgotten after those that are longer unseen
+      this.labels.set(label, entry); // last: it is forgotten after those that are longer unseen
     }
     if (this.labels.size > REMEMBERED) this.forget();
   }
 
-  private leastUsed(): number {
+  private rarest(): number {
     const uses = new Uint32Array(this.count);
     for (const { colour, shown } of this.labels.values()) uses[colour] = (uses[colour] ?? 0) + (shown > 0 ? 1 : 0);
     return uses.indexOf(Math.min(...uses));

@@ -31,16 +31,16 @@ const running = (number: number, name: string, share: number, shortfall: string)
 
 it('share and reason are those that the kernel measured of one span, not a mean of this page with a reason of another', () => {
   const store = new Store();
-  const told = (toS: number, follows?: boolean): unknown =>
+  const latest = (toS: number, follows?: boolean): unknown =>
     tenantsOf(store, store.tasks.all, { fromNs: 0, toNs: toS * S }, follows).map(({ name, achieved, shortfall }) => [name, achieved, shortfall]);
   for (const name of ['a', 'b']) store.shares.add('device', name, 4 * S, S);
   store.receive({ type: 'tasks', tNs: 4 * S, rows: [running(1, 'a', 0.1, 'not asked for'), running(2, 'b', 0.25, 'promise broken')] }, []);
-  expect(told(4)).toEqual([['a', 0.1, 'not asked for'], ['b', 0.25, 'promise broken']]);
+  expect(latest(4)).toEqual([['a', 0.1, 'not asked for'], ['b', 0.25, 'promise broken']]);
   // Two of one name run together; one that ended before them says nothing of now.
   const over = { ...running(3, 'a', 0, 'held by its limit'), phase: 'Succeeded', finishedNs: 3 * S };
   store.receive({ type: 'tasks', tNs: 5 * S, rows: [over, running(4, 'a', 0.3, '')] }, []);
-  expect(told(5)).toEqual([['a', 0.4, 'not asked for'], ['b', 0.25, 'promise broken']]);
+  expect(latest(5)).toEqual([['a', 0.4, 'not asked for'], ['b', 0.25, 'promise broken']]);
   // Of a stretch that was chosen, what is said of now is not said.
   store.receive({ type: 'tasks', tNs: 30 * S, rows: [{ ...running(2, 'b', 0.2, 'promise broken'), phase: 'Succeeded', finishedNs: 20 * S }] }, []);
-  expect(told(25, false)).toEqual([['a', 0.5, ''], ['b', 0.2, 'promise broken']]);
+  expect(latest(25, false)).toEqual([['a', 0.5, ''], ['b', 0.2, 'promise broken']]);
 });

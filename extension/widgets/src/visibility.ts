@@ -7,7 +7,7 @@ const LONGEST_MS = 3_600_000;
 export class Visibility {
   private readonly onScreen = new Map<Element, boolean>();
   private readonly observer: IntersectionObserver;
-  private told = false;
+  private reported = false;
   private timer = 0;
 
   constructor(private readonly tell: (visible: boolean) => void) {
@@ -39,8 +39,8 @@ export class Visibility {
 
   private readonly update = (): void => {
     const visible = document.visibilityState === 'visible' && [...this.onScreen.values()].includes(true);
-    if (visible === this.told) return;
-    this.told = visible;
+    if (visible === this.reported) return;
+    this.reported = visible;
     this.say(visible, REPEAT_MS);
   };
 

@@ -39,17 +39,17 @@ export class Chunks {
     }
   }
 
-  /** How many samples there are from one on without a hole, `most` at most. */
-  available(from: number, most: number): number {
+  /** How many samples there are from one on without a hole, `max` at most. */
+  available(from: number, max: number): number {
     let at = from;
-    while (at - from < most) {
+    while (at - from < max) {
       const number = Math.floor(at / BLOCK);
       const filled = number * BLOCK + (this.blocks.get(number)?.filled ?? 0);
       if (filled <= at) break;
       at = filled;
       if (filled % BLOCK !== 0) break;
     }
-    return Math.max(0, Math.min(at - from, most));
+    return Math.max(0, Math.min(at - from, max));
   }
 
   /** Copies samples that are available into one array a channel. */

@@ -23,7 +23,7 @@ const REMEMBERED = 64;
 export class Queue {
   /** How often there was silence because nothing was here in time. */
   gaps = 0;
-  private readonly given: Piece[] = [];
+  private readonly queued: Piece[] = [];
   private due = -1;
 
   /** rate: of the output. from: the sample of the sound to begin with. */
@@ -39,7 +39,7 @@ export class Queue {
   }
 
   /** What is to be given to the output now. available: how many samples there are from one on, so many at most. end: where the sound ends. */
-  take(now: number, available: (from: number, most: number) => number, end = NEVER): Piece[] {
+  take(now: number, available: (from: number, max: number) => number, end = NEVER): Piece[] {
     const pieces: Piece[] = [];
     for (;;) {
       const late = this.due < now + this.timing.lead;
@@ -50,20 +50,20 @@ export class Queue {
       // What follows begins where this ends, which has to be a time that the output takes for a whole sample.
       while (count > 0 && this.from + count < end && !hasTime(at + count, this.rate)) count--;
       if (count === 0) return pieces;
-      if (late && this.given.length > 0 && at > this.due) this.gaps++;
+      if (late && this.queued.length > 0 && at > this.due) this.gaps++;
       pieces.push({ from: this.from, count, at });
       this.from += count;
       this.due = at + count;
-      this.given.push(pieces[pieces.length - 1] as Piece);
-      if (this.given.length > REMEMBERED) this.given.shift();
+      this.queued.push(pieces[pieces.length - 1] as Piece);
+      if (this.queued.length > REMEMBERED) this.queued.shift();
     }
   }
 
   /** The sample of the sound that is heard now; between two pieces the end of the first. */
   heard(now: number): number {
-    let last = this.given[0];
+    let last = this.queued[0];
     if (!last) return this.from;
-    for (const piece of this.given) {
+    for (const piece of this.queued) {
       if (piece.at > now) break;
       last = piece;
     }

@@ -21,7 +21,7 @@ interface Shown {
   block: Block;
   /** How much of the source is shown, and how much when it was last made whole. */
   length: number;
-  made: number;
+  built: number;
 }
 
 export class AnswerText {
@@ -55,10 +55,10 @@ export class AnswerText {
     if (!block) return;
     let shown = this.shown[index];
     if (!shown || shown.block !== block) {
-      const made = this.make(block);
-      if (shown) shown.node.replaceWith(made.node);
-      else this.element.append(made.node);
-      shown = this.shown[index] = made;
+      const built = this.make(block);
+      if (shown) shown.node.replaceWith(built.node);
+      else this.element.append(built.node);
+      shown = this.shown[index] = built;
     }
     const size = block.text.length;
     if (shown.code) {
@@ -67,10 +67,10 @@ export class AnswerText {
       shown.length = size;
       return;
     }
-    if (whole ? shown.made !== size : shown.length !== size) {
-      if (whole || size < shown.length || size < SHORT || size > shown.made * GROWN) {
+    if (whole ? shown.built !== size : shown.length !== size) {
+      if (whole || size < shown.length || size < SHORT || size > shown.built * GROWN) {
         shown.node.replaceChildren(render(block.text));
-        shown.made = size;
+        shown.built = size;
       } else (shown.node.lastElementChild ?? shown.node).append(block.text.slice(shown.length));
       shown.length = size;
     }
@@ -78,7 +78,7 @@ export class AnswerText {
   }
 
   private make(block: Block): Shown {
-    if (block.kind === 'text') return { node: el('div', 'gk-block'), code: null, block, length: 0, made: 0 };
+    if (block.kind === 'text') return { node: el('div', 'gk-block'), code: null, block, length: 0, built: 0 };
     const code = new CodeText(block.language);
     const [copy, insert] = ['Copy', 'Into a cell'].map((name) => el('button', 'gk-button', name)) as [HTMLButtonElement, HTMLButtonElement];
     copy.addEventListener('click', () => this.actions.copy(Blocks.codeOf(block), copy));
@@ -86,6 +86,6 @@ export class AnswerText {
     const pre = el('pre', '', code.element);
     pre.tabIndex = 0;
     const node = el('div', 'gk-code', el('div', 'gk-code-head', el('span', '', block.language || 'code'), copy, insert), pre);
-    return { node, code, block, length: 0, made: 0 };
+    return { node, code, block, length: 0, built: 0 };
   }
 }

@@ -67,12 +67,12 @@ export class Colours {
     goOn(0);
     while (at < text.length) {
       language.token.lastIndex = at;
-      const found = language.token.exec(text);
-      if (!found) break;
-      add(found.index, null);
-      const token = found[0];
+      const match = language.token.exec(text);
+      if (!match) break;
+      add(match.index, null);
+      const token = match[0];
       this.open = language.open.get(token) ?? null;
-      if (!goOn(found.index + token.length)) add(found.index + token.length, kindOf(token, language));
+      if (!goOn(match.index + token.length)) add(match.index + token.length, kindOf(token, language));
     }
     add(text.length, null);
     return pieces;

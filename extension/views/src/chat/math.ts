@@ -17,8 +17,8 @@ export function math(escape: (text: string) => string): MarkedExtension {
         level: 'inline',
         start: (source) => /\$|\\[([]/.exec(source)?.index,
         tokenizer: (source) => {
-          const found = INLINE.exec(source)?.[0];
-          return found === undefined ? undefined : { type: 'formula', raw: found, text: found };
+          const match = INLINE.exec(source)?.[0];
+          return match === undefined ? undefined : { type: 'formula', raw: match, text: match };
         },
         renderer,
       },
@@ -27,8 +27,8 @@ export function math(escape: (text: string) => string): MarkedExtension {
         level: 'block',
         start: (source) => /\n {0,3}(?:\$\$|\\\[)/.exec(source)?.index,
         tokenizer: (source) => {
-          const found = BLOCK.exec(source);
-          return found?.[1] === undefined ? undefined : { type: 'formulas', raw: found[0], text: found[1] };
+          const match = BLOCK.exec(source);
+          return match?.[1] === undefined ? undefined : { type: 'formulas', raw: match[0], text: match[1] };
         },
         renderer: (token) => `<p>${renderer(token)}</p>`,
       },

@@ -91,21 +91,21 @@ export class Row {
   }
 
   private button(label: string, press: () => void): HTMLButtonElement {
-    const made = el('button', 'gk-button', label);
-    made.type = 'button';
-    made.addEventListener('click', press);
-    return made;
+    const control = el('button', 'gk-button', label);
+    control.type = 'button';
+    control.addEventListener('click', press);
+    return control;
   }
 
   private tokensButton(): HTMLButtonElement {
-    const made = this.button('Tokens', () => {
+    const control = this.button('Tokens', () => {
       const show = this.tokens.element.hidden;
       this.tokens.element.hidden = !show;
       this.text.element.hidden = show;
-      made.setAttribute('aria-pressed', String(show));
+      control.setAttribute('aria-pressed', String(show));
     });
-    made.setAttribute('aria-pressed', 'false');
-    return made;
+    control.setAttribute('aria-pressed', 'false');
+    return control;
   }
 
   private branches(): HTMLElement {
@@ -114,10 +114,10 @@ export class Row {
     const whole = el('span', 'gk-branches');
     if (places.length < 2) return whole;
     const to = (label: string, place: number): HTMLButtonElement => {
-      const made = this.button(place < at ? '\u2039' : '\u203a', () => this.actions.choose(places[place] ?? number));
-      made.setAttribute('aria-label', label);
-      made.disabled = places[place] === undefined;
-      return made;
+      const control = this.button(place < at ? '\u2039' : '\u203a', () => this.actions.choose(places[place] ?? number));
+      control.setAttribute('aria-label', label);
+      control.disabled = places[place] === undefined;
+      return control;
     };
     whole.append(to('Version before', at - 1), `${at + 1}/${places.length}`, to('Next version', at + 1));
     return whole;

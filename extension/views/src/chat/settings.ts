@@ -20,9 +20,9 @@ export class SettingsForm {
   ) {
     system.addEventListener('change', () => tell({ type: 'system', text: system.value }));
     const row = el('div', 'gk-settings-row');
-    for (const [key, label, hint, least, step] of FIELDS) {
+    for (const [key, label, hint, min, step] of FIELDS) {
       const input = el('input', 'gk-input');
-      Object.assign(input, { type: 'number', min: least, step, placeholder: OWN[key], title: hint });
+      Object.assign(input, { type: 'number', min, step, placeholder: OWN[key], title: hint });
       input.dataset['lmSuppressShortcuts'] = 'true';
       input.addEventListener('change', () => tell({ type: 'settings', settings: this.values() }));
       this.inputs.set(key, input);

@@ -181,11 +181,11 @@ export class Gantt {
       this.redraw();
     });
     const button = (text: string, title: string, press: () => void): HTMLElement => {
-      const made = el('button', 'gk-button', text);
-      Object.assign(made, { type: 'button', title });
-      made.setAttribute('aria-label', title);
-      made.addEventListener('click', press);
-      return made;
+      const control = el('button', 'gk-button', text);
+      Object.assign(control, { type: 'button', title });
+      control.setAttribute('aria-label', title);
+      control.addEventListener('click', press);
+      return control;
     };
     const fit = (): void => this.look(extent(this.tasks, this.store.timeNs));
     const live = (): void => {

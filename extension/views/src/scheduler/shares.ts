@@ -34,8 +34,8 @@ export function tenantsOf(store: Store, tasks: readonly Task[], window: Window, 
     const all = steps.get(one) ?? [];
     const promised = promiseIn(all, window);
     if (promised === 0 && !busy.includes(one)) return [];
-    const told = promised > 0 ? latelyOf(store, tasks, one, follows ? Infinity : window.toNs) : null;
-    const { share: achieved, shortfall } = told ?? { share: shares.meanBefore(one, window.toNs, RECENT_S), shortfall: '' };
+    const lately = promised > 0 ? latelyOf(store, tasks, one, follows ? Infinity : window.toNs) : null;
+    const { share: achieved, shortfall } = lately ?? { share: shares.meanBefore(one, window.toNs, RECENT_S), shortfall: '' };
     return [{ name: one, promised, achieved, steps: all, shortfall: achieved < promised ? shortfall : '' }];
   });
 }
@@ -53,9 +53,9 @@ interface Lately {
 function latelyOf(store: Store, tasks: readonly Task[], tenant: string, untilNs: number): Lately | null {
   const facts = tasks.filter((task) => store.taskName(task) === tenant).map((task) => ({ ...task.facts, endNs: task.facts?.finishedNs }));
   const contexts = store.contexts.filter(({ name }) => name === tenant).map((context) => ({ ...context, endNs: context.endedNs }));
-  const told = [...contexts, ...facts].flatMap(({ share, shortfall = '', endNs }): Lately[] => (share === undefined ? [] : [{ share, shortfall, endNs: endNs || Infinity }]));
-  const endNs = Math.max(...told.map((one) => one.endNs));
-  const last = told.filter((one) => one.endNs === endNs);
+  const lately = [...contexts, ...facts].flatMap(({ share, shortfall = '', endNs }): Lately[] => (share === undefined ? [] : [{ share, shortfall, endNs: endNs || Infinity }]));
+  const endNs = Math.max(...lately.map((one) => one.endNs));
+  const last = lately.filter((one) => one.endNs === endNs);
   if (last.length === 0 || endNs > untilNs) return null;
   return { share: last.reduce((sum, { share }) => sum + share, 0), shortfall: last.findLast((one) => one.shortfall)?.shortfall ?? '', endNs };
 }
@@ -79,8 +79,8 @@ function promiseIn(steps: readonly Step[], { fromNs, toNs }: Window): number {
 
 /** Those with most, in the order in which they were given. */
 export function largest(tenants: readonly Tenant[], count: number): Tenant[] {
-  const most = new Set([...tenants].sort((one, other) => other.promised + other.achieved - one.promised - one.achieved).slice(0, count));
-  return tenants.filter((tenant) => most.has(tenant));
+  const chosen = new Set([...tenants].sort((one, other) => other.promised + other.achieved - one.promised - one.achieved).slice(0, count));
+  return tenants.filter((tenant) => chosen.has(tenant));
 }
 
 const SOURCES = {

@@ -10,7 +10,7 @@ const AHEAD_S = 1.5;
 const LEAD_S = 0.02;
 const PIECE_S = 0.1;
 /** Browsers have contexts of these rates, in Hz. */
-export const RATES = { least: 3000, most: 192_000 } as const;
+export const RATES = { min: 3000, max: 192_000 } as const;
 
 export class Output {
   private readonly volume: GainNode;
@@ -43,7 +43,7 @@ export class Output {
 
   /** Gives the browser what is here and soon due; to be called several times in AHEAD_S. end: of the sound, where it is known. */
   pump(end?: number): void {
-    for (const { from, count, at } of this.queue?.take(this.now, (from, most) => this.chunks.available(from, most), end) ?? []) {
+    for (const { from, count, at } of this.queue?.take(this.now, (from, max) => this.chunks.available(from, max), end) ?? []) {
       const buffer = this.context.createBuffer(this.chunks.channels, count, this.context.sampleRate);
       this.chunks.read(from, count).forEach((channel, i) => buffer.copyToChannel(channel, i));
       const source = this.context.createBufferSource();
@@ -59,9 +59,9 @@ export class Output {
   }
 
   /** The sample that is heard now, and the next one that is wanted; null while nothing plays. */
-  get place(): { readonly heard: number; readonly wanted: number; readonly silent: boolean } | null {
+  get place(): { readonly heard: number; readonly next: number; readonly silent: boolean } | null {
     const { queue, now } = this;
-    return queue && { heard: queue.heard(now), wanted: queue.next, silent: queue.silent(now) };
+    return queue && { heard: queue.heard(now), next: queue.next, silent: queue.silent(now) };
   }
 
   stop(): void {

@@ -195,9 +195,9 @@ export class TalkView {
   private contextOf(rate: number, context: AudioContext): AudioContext {
     if (context.sampleRate === rate) return context;
     void context.close();
-    const made = new AudioContext({ sampleRate: rate });
-    void made.resume();
-    return made;
+    const opened = new AudioContext({ sampleRate: rate });
+    void opened.resume();
+    return opened;
   }
 
   private pump(): void {
@@ -205,7 +205,7 @@ export class TalkView {
     if (!sound || !this.output) return;
     this.output.pump(busy ? undefined : sound.frames);
     const place = this.output.place;
-    if (!busy && place && place.wanted >= sound.frames && place.silent) {
+    if (!busy && place && place.next >= sound.frames && place.silent) {
       window.clearInterval(this.timer);
       this.timer = 0;
       this.output.stop();

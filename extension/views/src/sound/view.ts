@@ -131,7 +131,7 @@ export class PlayerView {
   /** Opens the output, which takes a moment: done as soon as the sound is seen. */
   private prepare(): void {
     const { sound } = this.store;
-    if (this.context || !sound || sound.rate < RATES.least || sound.rate > RATES.most) return;
+    if (this.context || !sound || sound.rate < RATES.min || sound.rate > RATES.max) return;
     try {
       this.context = opened(sound.rate, this);
     } catch {
@@ -144,8 +144,8 @@ export class PlayerView {
     const { sound } = this.store;
     if (!sound) return false;
     const { rate } = sound;
-    if (rate < RATES.least || rate > RATES.most) {
-      this.blocked = `No browser plays a rate of ${rate} Hz: resample() the sound to one from ${RATES.least} to ${RATES.most} Hz.`;
+    if (rate < RATES.min || rate > RATES.max) {
+      this.blocked = `No browser plays a rate of ${rate} Hz: resample() the sound to one from ${RATES.min} to ${RATES.max} Hz.`;
       return false;
     }
     try {
@@ -190,12 +190,12 @@ export class PlayerView {
     this.output.pump(sound.ended ? sound.frames : undefined);
     const place = this.output.place;
     if (!place) return;
-    this.store.need(place.wanted, performance.now() / 1000);
+    this.store.need(place.next, performance.now() / 1000);
     if (this.context.state !== 'running' && performance.now() - this.startedAt > BLOCKED_MS) {
       this.blocked = navigator.userActivation.hasBeenActive ? SILENT : BLOCKED;
     } else this.blocked = '';
     this.place = place.heard;
-    if (sound.ended && place.wanted >= sound.frames && place.silent) {
+    if (sound.ended && place.next >= sound.frames && place.silent) {
       this.pause();
       this.place = sound.frames;
     }
