@@ -113,7 +113,7 @@ struct Head {
     /// The latest number that was claimed, or one before it: writers look on from there, or from what was given up.
     claimed: AtomicU64,
     /// The latest number that was given up.
-    given_up: AtomicU64,
+    abandoned: AtomicU64,
 }
 
 impl Head {
@@ -121,7 +121,7 @@ impl Head {
     #[inline]
     fn passed(&self) -> u64 {
         let claimed = self.claimed.load(Ordering::Acquire); // with it comes what its writer knows to be given up
-        claimed.max(self.given_up.load(Ordering::Relaxed))
+        claimed.max(self.abandoned.load(Ordering::Relaxed))
     }
 
     /// A later writer may come between the two steps: then others find what it claimed when they look on from here, a lap at most.
@@ -139,7 +139,7 @@ impl Head {
 const FETCH_AHEAD: u64 = 8;
 
 /// After so many times that others were quicker to claim, a writer stands back no longer than before: some microseconds.
-const MOST_BEATEN: u32 = 7;
+const MAX_BEATEN: u32 = 7;
 
 #[inline]
 fn fetch(slot: &[AtomicU64; 8]) {
@@ -186,7 +186,7 @@ fn claim(slot: &[AtomicU64; 8], seq: u64) -> Claim {
 /// Leaves the next numbers to others for a moment, after so many that others were quicker to claim: writers that all go on to the next
 /// number at once keep taking its slot from each other.
 fn stand_back(beaten: u32) {
-    let looks = if cfg!(loom) { 0 } else { 1 << beaten.min(MOST_BEATEN) };
+    let looks = if cfg!(loom) { 0 } else { 1 << beaten.min(MAX_BEATEN) };
     (0..looks).for_each(|_| std::hint::spin_loop());
 }
 
@@ -211,7 +211,7 @@ impl Ring {
         Ring {
             head: Head {
                 claimed: AtomicU64::new(0),
-                given_up: AtomicU64::new(0),
+                abandoned: AtomicU64::new(0),
             },
             slots,
         }
@@ -276,7 +276,7 @@ impl Ring {
                 }
                 seq = number;
             } else {
-                self.head.given_up.fetch_max(seq, Ordering::Relaxed);
+                self.head.abandoned.fetch_max(seq, Ordering::Relaxed);
                 occupied += 1;
                 if occupied == self.slots.len() {
                     break;
@@ -299,8 +299,8 @@ impl Ring {
         while seq < head && taken < max {
             let slot = self.slot(seq);
             let stamp = slot[0].load(Ordering::Acquire);
-            let given_up = || seq <= self.head.given_up.load(Ordering::Relaxed);
-            if stamp == seq << 1 | BUSY || stamp >> 1 < seq && !given_up() {
+            let abandoned = || seq <= self.head.abandoned.load(Ordering::Relaxed);
+            if stamp == seq << 1 | BUSY || stamp >> 1 < seq && !abandoned() {
                 break;
             }
             if stamp == seq << 1 {

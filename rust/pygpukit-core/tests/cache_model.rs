@@ -107,7 +107,7 @@ fn run(ops: Vec<Op>, directory: Option<&Path>) {
     let of = |key: u8| digest([[key]]);
     for (number, op) in ops.into_iter().enumerate() {
         let now = clock.now_ns();
-        let found = |got: Option<(Arc<[u8]>, Source)>| got.map(|(contents, source)| (contents.to_vec(), source));
+        let plain = |got: Option<(Arc<[u8]>, Source)>| got.map(|(contents, source)| (contents.to_vec(), source));
         match op {
             Op::Put { key, bytes } => {
                 let contents = vec![number as u8; bytes];
@@ -118,12 +118,12 @@ fn run(ops: Vec<Op>, directory: Option<&Path>) {
                     disk.insert(key, contents);
                 }
             }
-            Op::Get { key } => assert_eq!(found(cache.get(&of(key))), model.get(key, now), "entry {key}"),
+            Op::Get { key } => assert_eq!(plain(cache.get(&of(key))), model.get(key, now), "entry {key}"),
             Op::GetStored { key } => {
                 if model.disk.is_some() {
                     model.take(key);
                 }
-                assert_eq!(found(cache.get_stored(&of(key))), model.get(key, now), "entry {key}");
+                assert_eq!(plain(cache.get_stored(&of(key))), model.get(key, now), "entry {key}");
             }
             Op::Remove { key } => {
                 let on_disk = model.disk.as_mut().is_some_and(|disk| disk.remove(&key).is_some());

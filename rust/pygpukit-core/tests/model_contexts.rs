@@ -62,7 +62,7 @@ proptest! {
             // More than some of what it is to be held to.
             let holds = 350;
             let mut asked = None;
-            let made = if resizes {
+            let outcome = if resizes {
                 let parts = (action != 4, action != 5);
                 let hold = |limit: Option<u64>| {
                     asked = Some(limit);
@@ -78,7 +78,7 @@ proptest! {
             let max_memory = before.filter(|_| action == 4).map_or(max_memory, |before| before.1);
             let share_ppm = before.filter(|_| action == 5).map_or(share_ppm, |before| before.2);
             prop_assert!(asked.map_or(true, |limit| action != 4 && limit == Some(max_memory).filter(|&m| m > 0)));
-            match made {
+            match outcome {
                 Ok((context, has_memory, has_share)) => {
                     prop_assert_eq!((has_memory, has_share), (max_memory, share_ppm));
                     prop_assert!(resizes == before.is_some() && share + share_ppm <= WHOLE_PPM);

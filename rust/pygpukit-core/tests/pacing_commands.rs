@@ -192,12 +192,12 @@ fn a_refusal_is_told_once_and_drops_what_came_after() {
         "the first went directly, the others were dropped"
     );
     assert_eq!(contexts[1].launches(), 1);
-    let told = submit(&gate, &driver, refused, US, false);
+    let outcome = submit(&gate, &driver, refused, US, false);
     assert!(
-        matches!(&told, Submitted::Refused(r) if r.error.text == "no such kernel" && r.name == 1),
-        "{told:?}"
+        matches!(&outcome, Submitted::Refused(r) if r.error.text == "no such kernel" && r.name == 1),
+        "{outcome:?}"
     );
-    assert_ne!(submit(&gate, &driver, refused, US, false), told, "once");
+    assert_ne!(submit(&gate, &driver, refused, US, false), outcome, "once");
     assert_eq!(submit(&gate, &driver, refused, US, true), Submitted::Deferred);
     step_until_idle(&gate, &driver);
     assert!(gate.take_refusal(2).is_none());

@@ -16,7 +16,7 @@ const US: u64 = 1_000;
 /// Times at which the device was given work: turns, where a dispatcher gives it.
 fn turns(world: &World) -> u64 {
     let books = world.books.lock().unwrap();
-    books.ran.iter().map(|r| r.given_ns).collect::<BTreeSet<_>>().len() as u64
+    books.ran.iter().map(|r| r.granted_ns).collect::<BTreeSet<_>>().len() as u64
 }
 
 /// Launches, and events recorded for them, of tenants that run so long.

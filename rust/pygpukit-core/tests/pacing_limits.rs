@@ -20,14 +20,14 @@ fn length_ns(r: &Ran) -> f64 {
 
 /// Turns under way at the end of a window: what the device had of its tenant, and had not ended, once it was given the kernel `last`.
 fn under_way_ns(ran: &[Ran], last: usize) -> f64 {
-    let given = ran[..=last].iter().rev().take_while(|r| r.to_ns > ran[last].given_ns);
-    given.filter(|r| r.tenant == ran[last].tenant).map(length_ns).sum()
+    let granted = ran[..=last].iter().rev().take_while(|r| r.to_ns > ran[last].granted_ns);
+    granted.filter(|r| r.tenant == ran[last].tenant).map(length_ns).sum()
 }
 
 /// Turns under way at the beginning: what the device had been given of its tenant before the kernel `first` began.
-fn given_before_ns(ran: &[Ran], first: usize) -> f64 {
-    let given = ran[first..].iter().take_while(|r| r.given_ns < ran[first].from_ns);
-    given.filter(|r| r.tenant == ran[first].tenant).map(length_ns).sum()
+fn granted_before_ns(ran: &[Ran], first: usize) -> f64 {
+    let granted = ran[first..].iter().take_while(|r| r.granted_ns < ran[first].from_ns);
+    granted.filter(|r| r.tenant == ran[first].tenant).map(length_ns).sum()
 }
 
 /// By how much estimates of two turns under way may be wrong.
@@ -41,7 +41,7 @@ fn over_limit_ns(ran: &[Ran], tenant: usize, limit: f64, since_ns: u64) -> f64 {
     let (mut had, mut begin, mut worst) = (0.0, f64::MAX, 0f64);
     let mine = |(_, r): &(usize, &Ran)| r.tenant == tenant && r.from_ns >= since_ns;
     for (i, r) in ran.iter().enumerate().filter(mine) {
-        begin = begin.min(had - limit * r.from_ns as f64 + given_before_ns(ran, i));
+        begin = begin.min(had - limit * r.from_ns as f64 + granted_before_ns(ran, i));
         had += length_ns(r);
         worst = worst.max(had - limit * r.to_ns as f64 - under_way_ns(ran, i) - begin);
     }
@@ -62,13 +62,13 @@ fn over_share_ns(ran: &[Ran], tenant: usize, other: usize, ratio: f64) -> f64 {
             apart -= ratio * length_ns(r);
             continue;
         }
-        let first = |n: &Ran| n.tenant == tenant && n.given_ns >= r.from_ns;
+        let first = |n: &Ran| n.tenant == tenant && n.granted_ns >= r.from_ns;
         let first = ran[i..].iter().position(first).filter(|_| r.from_ns >= WARM_NS);
         if let Some(first) = first {
             // The other's last turn before the first one of the window is charged before it.
             let before = ran[..i + first].iter().rposition(|r| r.tenant == other);
             let charged = before.map_or(0.0, |last| under_way_ns(&ran, last));
-            begin = begin.min(apart + given_before_ns(&ran, i) + ratio * charged);
+            begin = begin.min(apart + granted_before_ns(&ran, i) + ratio * charged);
         }
         apart += length_ns(r);
         worst = worst.max(apart - under_way_ns(&ran, i) - begin);

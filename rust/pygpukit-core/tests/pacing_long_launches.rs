@@ -146,7 +146,9 @@ fn what_others_had_while_one_had_work_is_told_apart_from_what_nobody_had() {
             .map(|(_, ns)| ns)
             .sum::<u64>()
     };
-    let near = |told: u64, ns: u64, what: &str| assert!(told.abs_diff(ns) < 60 * MS, "{what}: {told} told, {ns} ns");
+    let near = |reported: u64, ns: u64, what: &str| {
+        assert!(reported.abs_diff(ns) < 60 * MS, "{what}: {reported} told, {ns} ns")
+    };
     let to = 3_000 * MS;
     for ms in [1, 5, 20] {
         let tenants = [burstable(ms, 60), burstable(ms, 30), best_effort(ms)];

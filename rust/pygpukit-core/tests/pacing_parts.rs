@@ -16,7 +16,7 @@ struct Kernel {
     driver: Arc<SimDriver>,
     stream: u64,
     ns: u64,
-    wanted: Arc<AtomicU32>,
+    requests: Arc<AtomicU32>,
 }
 
 impl Command for Kernel {
@@ -26,32 +26,32 @@ impl Command for Kernel {
     }
 
     fn want_parts(&self) {
-        self.wanted.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 struct Bench {
     driver: Arc<SimDriver>,
     gate: Gate,
-    wanted: Arc<AtomicU32>,
+    requests: Arc<AtomicU32>,
 }
 
 impl Bench {
     fn new() -> Bench {
         let driver = Arc::new(SimDriver::new(SimConfig::default()));
         let gate = Gate::new(driver.clone(), driver.clone(), Settings::default(), &DEFERRED);
-        let wanted = Arc::default();
-        Bench { driver, gate, wanted }
+        let requests = Arc::default();
+        Bench { driver, gate, requests }
     }
 
     /// What became of a kernel, and whether the gate asked for its parts at once.
     fn submit(&self, context: &Arc<TaskContext>, work: Work, ns: u64) -> (Submitted, bool) {
-        let before = self.wanted();
+        let before = self.requests();
         let kernel = || Kernel {
             driver: self.driver.clone(),
             stream: work.stream,
             ns,
-            wanted: self.wanted.clone(),
+            requests: self.requests.clone(),
         };
         let submitted = self.gate.submit(
             context,
@@ -60,7 +60,7 @@ impl Bench {
             || Arc::new(kernel()),
             || kernel().want_parts(),
         );
-        (submitted, self.wanted() > before)
+        (submitted, self.requests() > before)
     }
 
     fn finish(&self) {
@@ -69,8 +69,8 @@ impl Bench {
         }
     }
 
-    fn wanted(&self) -> u32 {
-        self.wanted.load(Ordering::Relaxed)
+    fn requests(&self) -> u32 {
+        self.requests.load(Ordering::Relaxed)
     }
 }
 
@@ -137,5 +137,5 @@ fn a_deferred_kernel_that_was_measured_meanwhile_is_wanted_when_its_turn_comes()
         );
     }
     bench.finish();
-    assert!(bench.wanted() > 0);
+    assert!(bench.requests() > 0);
 }

@@ -367,9 +367,9 @@ type Notes = (Vec<(u64, Stretch)>, Vec<(u64, u64, [u32; 3])>);
 
 /// What an observer was told.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Notes>>);
+struct Recorder(Arc<Mutex<Notes>>);
 
-impl Observer for Told {
+impl Observer for Recorder {
     fn throttled(&self, number: u64, stretch: &Stretch) {
         self.0.lock().unwrap().0.push((number, *stretch));
     }
@@ -385,12 +385,12 @@ fn an_observer_is_told_all_holds_and_the_shares_ten_times_a_second() {
         limit_ppm: 200_000,
         ..Tenant::backlogged(200_000, 30 * US)
     };
-    let told = Told::default();
+    let recorder = Recorder::default();
     let mut world = World::observed(
         &[limited, Tenant::backlogged(300_000, 90 * US)],
         Settings::default(),
         5,
-        told.clone(),
+        recorder.clone(),
     );
     world.run(2_000 * MS);
     let (on, since_ns) = world.gate.throttled(1).unwrap();
@@ -402,26 +402,29 @@ fn an_observer_is_told_all_holds_and_the_shares_ten_times_a_second() {
         (world.gate.throttled(2), world.gate.throttled(3)),
         (Some((false, 0)), None)
     );
-    let half = told.0.lock().unwrap().0.len();
+    let half = recorder.0.lock().unwrap().0.len();
     assert!((15..=21).contains(&half), "a stretch is about 100 ms: {half} in 2 s");
     world.gate.tell_throttles();
-    let so_far: u64 = told.0.lock().unwrap().0.iter().map(|(_, s)| s.held_ns).sum();
+    let so_far: u64 = recorder.0.lock().unwrap().0.iter().map(|(_, s)| s.held_ns).sum();
     assert_eq!(
         so_far,
         world.contexts[0].throttled_ns(),
         "who looks now knows of all holds that are over"
     );
     world.finish();
-    let told = told.0.lock().unwrap();
+    let recorder = recorder.0.lock().unwrap();
     let used = world.contexts[0].used();
-    assert!(told.0.iter().all(|&(number, _)| number == 1));
-    assert_eq!(told.0.iter().map(|(_, s)| s.held_ns).sum::<u64>(), used.throttled_ns);
+    assert!(recorder.0.iter().all(|&(number, _)| number == 1));
     assert_eq!(
-        told.0.iter().map(|(_, s)| u64::from(s.holds)).sum::<u64>(),
+        recorder.0.iter().map(|(_, s)| s.held_ns).sum::<u64>(),
+        used.throttled_ns
+    );
+    assert_eq!(
+        recorder.0.iter().map(|(_, s)| u64::from(s.holds)).sum::<u64>(),
         used.throttles
     );
     for number in [1, 2] {
-        let mine: Vec<_> = told.1.iter().filter(|t| t.0 == number).collect();
+        let mine: Vec<_> = recorder.1.iter().filter(|t| t.0 == number).collect();
         assert!(
             (19..=22).contains(&mine.len()),
             "{} times in 2 s, and at the end",

@@ -51,9 +51,9 @@ fn an_eviction_goes_to_pageable_memory_where_the_system_pins_no_more() {
         let contents: Vec<u8> = (0..block.bytes).map(|i| (i % 251) as u8).collect();
         r.pool.write_block(block.block, 0, &contents).expect("in range");
         let read = || {
-            let mut found = vec![0; contents.len()];
-            r.pool.read_block(block.block, 0, &mut found).expect("in range");
-            found
+            let mut contents_now = vec![0; contents.len()];
+            r.pool.read_block(block.block, 0, &mut contents_now).expect("in range");
+            contents_now
         };
         for round in 1..=2 {
             r.sim.fail(Call::HostAlloc, 1, code);
@@ -61,9 +61,9 @@ fn an_eviction_goes_to_pageable_memory_where_the_system_pins_no_more() {
             let stats = r.pool.stats();
             assert_eq!((stats.pageable, stats.evicted), (block.bytes, block.bytes));
             assert_eq!((stats.pageable_eviction_count, stats.eviction_count), (round, round));
-            let told = r.pool.take_unpinned();
+            let unpinned = r.pool.take_unpinned();
             assert_eq!(
-                told.map(|told| (told.bytes, told.error.code)),
+                unpinned.map(|unpinned| (unpinned.bytes, unpinned.error.code)),
                 (round == 1).then_some((block.bytes, code))
             );
             assert!(read() == contents, "on the host");

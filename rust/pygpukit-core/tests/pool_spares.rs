@@ -168,13 +168,17 @@ fn a_refusal_counts_spares_among_what_is_free() {
 
 #[test]
 fn no_more_is_kept_than_may_be_and_the_oldest_goes_first() {
-    for (most, kept) in [(0, 0), (3 * MIB, 0), (4 * MIB, 4), (11 * MIB, 8), (12 * MIB, 12)] {
-        let r = rig(u64::MAX, most);
+    for (max_spare, kept) in [(0, 0), (3 * MIB, 0), (4 * MIB, 4), (11 * MIB, 8), (12 * MIB, 12)] {
+        let r = rig(u64::MAX, max_spare);
         let blocks = [r.block(4 * MIB, 1), r.block(4 * MIB, 2), r.block(4 * MIB, 3)];
         for block in &blocks {
             r.pool().evict(block.block).expect("not pinned");
         }
-        assert_eq!((r.reserved(), r.spare()), (kept * MIB, kept * MIB), "at most {most}");
+        assert_eq!(
+            (r.reserved(), r.spare()),
+            (kept * MIB, kept * MIB),
+            "at most {max_spare}"
+        );
     }
     let r = rig(u64::MAX, 8 * MIB);
     let (small, large) = (r.block(2 * MIB, 1), r.block(8 * MIB, 2));

@@ -183,13 +183,13 @@ fn what_is_guaranteed_gives_way_to_its_own_accounts_use_alone() {
 fn an_array_of_somebody_else_may_take_the_room_of_who_uses_it() {
     let r = rig(2);
     let safe = r.account(2, true, 0);
-    let given = r.fill(0, 1);
+    let theirs = r.fill(0, 1);
     let mine = r.fill(safe, 2);
-    assert!(!r.resident(&given[0]));
-    assert!(r.pool.restore(given[0].block).is_err(), "for nobody in particular");
-    r.pool.pin(given[0].block, safe).expect("the user's own gives way");
-    assert!(r.resident(&given[0]) && !r.resident(&mine[0]) && r.resident(&mine[1]));
-    r.pool.unpin(given[0].block);
+    assert!(!r.resident(&theirs[0]));
+    assert!(r.pool.restore(theirs[0].block).is_err(), "for nobody in particular");
+    r.pool.pin(theirs[0].block, safe).expect("the user's own gives way");
+    assert!(r.resident(&theirs[0]) && !r.resident(&mine[0]) && r.resident(&mine[1]));
+    r.pool.unpin(theirs[0].block);
 }
 
 #[test]

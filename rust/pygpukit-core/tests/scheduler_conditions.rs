@@ -8,9 +8,9 @@ use scheduler_support::{asks, failed, next, phase, small, table};
 /// (status, reason, since) of a condition.
 fn condition(table: &mut TaskTable, id: &str, kind: &str, now: u64) -> (Status, &'static str, u64) {
     let conditions = table.conditions(id, now).unwrap();
-    let mut found = conditions.iter().filter(|c| c.kind.name() == kind);
-    let condition = found.next().unwrap();
-    assert!(found.next().is_none());
+    let mut of_kind = conditions.iter().filter(|c| c.kind.name() == kind);
+    let condition = of_kind.next().unwrap();
+    assert!(of_kind.next().is_none());
     (condition.status, condition.reason, condition.since_ns)
 }
 

@@ -44,19 +44,19 @@ fn a_device_that_failed_takes_nothing_until_it_works_again() {
         .unwrap();
 
     health.fail("device 0 failed");
-    let told = |table: &mut TaskTable, id: &str| {
+    let refusal = |table: &mut TaskTable, id: &str| {
         let record = table.get(id, 0).unwrap();
         (record.phase, record.reason, record.error)
     };
     let rejected = (Phase::Rejected, Reason::DeviceUnhealthy, "device 0 failed".to_string());
     assert_eq!(
-        told(&mut table, "admitted"),
+        refusal(&mut table, "admitted"),
         (Phase::Failed, Reason::StickyDeviceError, "device 0 failed".into())
     );
-    assert_eq!(told(&mut table, "waits"), rejected);
-    assert_eq!(told(&mut table, "later"), rejected);
+    assert_eq!(refusal(&mut table, "waits"), rejected);
+    assert_eq!(refusal(&mut table, "later"), rejected);
     table.submit(asks("new", 1000, 0), 0).unwrap();
-    assert_eq!(told(&mut table, "new"), rejected, "the device comes first");
+    assert_eq!(refusal(&mut table, "new"), rejected, "the device comes first");
     let (phase, reason, _) = table.evaluate(TaskSpec::new("asked"), 0).unwrap();
     assert_eq!((phase, reason), (Phase::Rejected, Reason::DeviceUnhealthy));
 
@@ -69,7 +69,7 @@ fn a_device_that_failed_takes_nothing_until_it_works_again() {
         Ok(Phase::Failed),
         "there is nothing to run it on again"
     );
-    assert_eq!(told(&mut table, "runs").2, "no answer");
+    assert_eq!(refusal(&mut table, "runs").2, "no answer");
 
     broken.store(false, Ordering::Relaxed);
     table.submit(asks("healthy", 10, 0), 0).unwrap();

@@ -28,7 +28,7 @@ const KEPT: [Amounts; 3] = [
     [BOUNDS[0].0 - BOUNDS[0].2, SHARE as u64],
     [BOUNDS[1].0 - BOUNDS[1].2, SHARE as u64],
 ];
-const MOST: [Amounts; 3] = [
+const MAX_AMOUNTS: [Amounts; 3] = [
     TOTAL,
     [BOUNDS[0].0 + BOUNDS[0].1, SHARE as u64],
     [BOUNDS[1].0 + BOUNDS[1].1, SHARE as u64],
@@ -182,7 +182,7 @@ impl Run {
                 let others = (0..3).filter(|&p| p != own).map(|p| used[p][r].max(KEPT[p][r]));
                 TOTAL[r] - others.sum::<u64>() - used[own][r]
             };
-            let fits = within(request, |r| MOST[own][r] - used[own][r]);
+            let fits = within(request, |r| MAX_AMOUNTS[own][r] - used[own][r]);
             let is_there = within(request, left);
             let is_kept = within(request, |r| KEPT[own][r].saturating_sub(used[own][r]));
             let may_go = !is_short_of_shared || is_kept;
@@ -209,7 +209,7 @@ impl Run {
             let waiting = &self.specs[&number];
             let theirs = partition_of(waiting);
             assert_ne!(theirs, own, "task {admitted} passed {number} in its own line");
-            let is_bound = theirs != 0 && !within(asked(waiting), |r| MOST[theirs][r] - used[theirs][r]);
+            let is_bound = theirs != 0 && !within(asked(waiting), |r| MAX_AMOUNTS[theirs][r] - used[theirs][r]);
             assert!(
                 is_bound || is_kept,
                 "task {admitted} passed {number}, which waits for what they share"
@@ -365,7 +365,7 @@ impl Run {
         for r in 0..2 {
             let committed: u64 = (0..3).map(|p| used[p][r].max(KEPT[p][r])).sum();
             assert!(committed <= TOTAL[r], "{used:?}");
-            assert!((0..3).all(|p| used[p][r] <= MOST[p][r]), "{used:?}");
+            assert!((0..3).all(|p| used[p][r] <= MAX_AMOUNTS[p][r]), "{used:?}");
         }
         let snapshot = self.table.snapshot(self.now);
         let waiting = snapshot

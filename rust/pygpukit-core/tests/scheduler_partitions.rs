@@ -161,8 +161,8 @@ fn malformed_partitions_name_the_field() {
         }),
     ];
     for (id, field, change) in wrong {
-        let made = table.with_partitions(0, |partitions| partitions.create(id, id, change(quota())));
-        assert_eq!(made.unwrap_err().field, field);
+        let outcome = table.with_partitions(0, |partitions| partitions.create(id, id, change(quota())));
+        assert_eq!(outcome.unwrap_err().field, field);
     }
     table.submit(asks("holds", 40, 0), 0).unwrap();
     let held = table.with_partitions(0, |partitions| partitions.create("q", "q", quota()));
@@ -204,13 +204,13 @@ fn a_worker_runs_one_task_at_a_time_and_a_level_stays() {
     assert_eq!(next(&mut table, 0).as_deref(), Some("b"));
     let shared = table.with_partitions(0, |partitions| partitions.resize("p", Limits::new(60, 0)));
     assert_eq!(shared.unwrap_err().field, "isolation");
-    let found = |table: &TaskTable, id: &str| table.partitions().worker_partition(id).map(str::to_string);
-    assert_eq!(found(&table, "p").as_deref(), Some("p"));
-    assert_eq!((found(&table, ""), found(&table, "q")), (None, None));
+    let partition_of = |table: &TaskTable, id: &str| table.partitions().worker_partition(id).map(str::to_string);
+    assert_eq!(partition_of(&table, "p").as_deref(), Some("p"));
+    assert_eq!((partition_of(&table, ""), partition_of(&table, "q")), (None, None));
     table
         .with_partitions(0, |partitions| partitions.set_default(Some("p")))
         .unwrap();
-    assert_eq!(found(&table, "").as_deref(), Some("p"));
+    assert_eq!(partition_of(&table, "").as_deref(), Some("p"));
 }
 
 #[test]

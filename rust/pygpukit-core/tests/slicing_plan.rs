@@ -61,8 +61,8 @@ proptest! {
         while let Some(slice) = queue.next_slice() {
             let at = numbers.iter().position(|&number| number == slice.kernel).unwrap();
             prop_assert_eq!(slice.offset, next[at]);
-            let most = config.0.max(kernels[at].0.div_ceil(config.2)).min(kernels[at].0.div_ceil(config.1));
-            prop_assert!((1..=most).contains(&slice.count));
+            let max_count = config.0.max(kernels[at].0.div_ceil(config.2)).min(kernels[at].0.div_ceil(config.1));
+            prop_assert!((1..=max_count).contains(&slice.count));
             prop_assert_eq!(u64::from(slice.blocks), slice.count.div_ceil(u64::from(kernels[at].1)));
             let waiting = (0..kernels.len()).filter(|&k| next[k] < kernels[k].0).map(|k| kernels[k].2).max();
             prop_assert_eq!(Some(slice.priority), waiting, "the highest priority goes first");
@@ -156,12 +156,12 @@ fn no_slice_has_more_items_than_asked_and_there_are_enough() {
             ..QueueConfig::default()
         });
         queue.submit(1, 1000, [block, 1, 1], 0, None, 0).unwrap();
-        let mut found = Vec::new();
+        let mut slice_counts = Vec::new();
         while let Some(slice) = queue.next_slice() {
-            found.push(slice.count);
+            slice_counts.push(slice.count);
             assert!(queue.complete(1)); // so quick that larger slices would fit
         }
-        assert_eq!(found, counts);
+        assert_eq!(slice_counts, counts);
     }
 }
 

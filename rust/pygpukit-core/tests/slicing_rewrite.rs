@@ -27,14 +27,14 @@ fn refused(source: &str) -> (Reason, String, u32) {
 fn reads_of_the_block_index_get_the_offset_and_those_of_the_grid_the_whole() {
     let source = module("\tmov.u32 %r1, %ctaid.x;\n@%p1 mov.b32 %r2, %nctaid.z;\n");
     let text = sliced(&source).unwrap();
-    let wanted = [
+    let fragments = [
         ".param .u64 k_param_0,\n\t.param .align 4 .b8 k_pk_slice[24]\n)",
         "{\n\t.reg .b32 %pk_slice_<9>;\n",
         "ld.param.u32 \t%pk_slice_0, [k_pk_slice+0];\n\tmov.u32 \t%pk_slice_6, %ctaid.x;\n\tadd.u32 \t%pk_slice_6, \
          %pk_slice_6, %pk_slice_0;\n\tmov.u32 %r1, %pk_slice_6;",
         "ld.param.u32 \t%pk_slice_5, [k_pk_slice+20];\n\t@%p1 mov.b32 %r2, %pk_slice_5;",
     ];
-    for part in wanted {
+    for part in fragments {
         assert!(text.contains(part), "{part:?} is missing in {text}");
     }
     assert!(!text.contains("%nctaid"));

@@ -146,9 +146,9 @@ fn run(steps: Vec<Step>, failures: bool) {
 fn pieces<'a>(issues: &'a [Issue], world: &World, t: &Known) -> Vec<(usize, &'a Issue)> {
     let (from, to) = world.ends(t.slot, t.direction);
     let mine = |issue: &Issue| issue.direction == t.direction && (from..from + SLOT).contains(&issue.from);
-    let found: Vec<_> = issues.iter().enumerate().filter(|(_, issue)| mine(issue)).collect();
+    let matching: Vec<_> = issues.iter().enumerate().filter(|(_, issue)| mine(issue)).collect();
     let mut at = 0;
-    for (_, issue) in &found {
+    for (_, issue) in &matching {
         assert_eq!(
             (issue.from, issue.to),
             (from + at, to + at),
@@ -156,7 +156,7 @@ fn pieces<'a>(issues: &'a [Issue], world: &World, t: &Known) -> Vec<(usize, &'a 
         );
         at += issue.bytes;
     }
-    found
+    matching
 }
 
 fn check(world: &World, known: &[Known], failures: bool) {
@@ -217,12 +217,12 @@ fn check(world: &World, known: &[Known], failures: bool) {
             ranges.push((t, first.0, last.0));
         }
     }
-    let told = [
+    let figures = [
         stats.sum(|s| s.completed),
         stats.sum(|s| s.failed),
         stats.sum(|s| s.cancelled),
     ];
-    assert_eq!(told, ends);
+    assert_eq!(figures, ends);
     assert_eq!(stats.sum(|s| s.bytes), landed);
     // No piece of a transfer goes while one that precedes it, and waits for nothing, has pieces left.
     for &(first, begin, _) in ranges

@@ -59,14 +59,14 @@ impl KernelCache {
         stored: bool,
     ) -> PyResult<Option<(Bound<'py, PyBytes>, &'static str)>> {
         let key = key_of(key)?;
-        let found = py.detach(|| {
+        let entry = py.detach(|| {
             if stored {
                 self.0.get_stored(&key)
             } else {
                 self.0.get(&key)
             }
         });
-        Ok(found.map(|(payload, source)| (PyBytes::new(py, &payload), source.name())))
+        Ok(entry.map(|(payload, source)| (PyBytes::new(py, &payload), source.name())))
     }
 
     /// The keys on disk; those in memory where there is no disk.

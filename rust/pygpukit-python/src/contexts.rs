@@ -132,12 +132,12 @@ impl ModelContexts {
             max_memory,
             share_ppm,
         };
-        let made = {
+        let created = {
             let mut table = self.table();
             let budget = table.budget(device).unwrap_or(u64::MAX);
             table.create(spec).map(|context| (context, budget))
         };
-        let (context, budget) = made.map_err(|error| model_error(py, error))?;
+        let (context, budget) = created.map_err(|error| model_error(py, error))?;
         let limit = if max_memory == 0 { u64::MAX } else { max_memory };
         let tenant = Interner::global().intern(&id);
         let account = pool.open_account(tenant, limit, self.total(&pool, device, budget));
@@ -244,8 +244,8 @@ impl ModelContext {
     fn shares_ppm(&self, py: Python<'_>) -> [u32; 3] {
         let views = py.detach(gate::views);
         let mut tenants = views.iter().flat_map(|(_, _, view)| view.tenants.iter());
-        let found = tenants.find(|tenant| tenant.number == self.context.number);
-        found.map_or([0; 3], |tenant| tenant.shares_ppm)
+        let tenant_of_context = tenants.find(|tenant| tenant.number == self.context.number);
+        tenant_of_context.map_or([0; 3], |tenant| tenant.shares_ppm)
     }
 
     /// It launches and allocates nothing more. Waits a moment for its last device time.

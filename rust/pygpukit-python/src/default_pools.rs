@@ -56,9 +56,9 @@ pub fn pool_error(py: Python<'_>, error: PoolError) -> PyErr {
 /// Tells that evicted blocks go to pageable memory. Where warnings are errors it is told as one that nobody catches: what evicted has
 /// succeeded.
 pub fn warn_unpinned(py: Python<'_>, device: i32, unpinned: &Unpinned) {
-    let told = (device, unpinned.bytes, unpinned.error.to_string());
+    let warning = (device, unpinned.bytes, unpinned.error.to_string());
     let module = py.import("pygpukit.memory.pageable");
-    if let Err(error) = module.and_then(|module| module.call_method1("warn_of_eviction", told)) {
+    if let Err(error) = module.and_then(|module| module.call_method1("warn_of_eviction", warning)) {
         error.write_unraisable(py, None);
     }
 }
@@ -88,13 +88,13 @@ pub fn default_pool(py: Python<'_>, device: i32) -> PyResult<Arc<Pool>> {
 pub fn pool_traffic(py: Python<'_>) -> PyResult<Vec<(Option<String>, u64, u64)>> {
     table::refuse_forked("using the device's memory").map_err(|error| pool_error(py, error.into()))?;
     let (mut tenants, mut others): (BTreeMap<u32, Moved>, Moved) = Default::default();
-    let found = py.detach(|| {
+    let evicted_bytes = py.detach(|| {
         abi::default_pools()
             .iter()
             .map(|pool| pool.traffic())
             .collect::<Vec<_>>()
     });
-    for (by_tenant, rest) in found {
+    for (by_tenant, rest) in evicted_bytes {
         for (tenant, moved) in by_tenant {
             *tenants.entry(tenant).or_default() += moved;
         }

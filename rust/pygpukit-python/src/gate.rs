@@ -37,7 +37,7 @@ const DEVICES: usize = 64;
 /// By device and lane; lane 0 is for work that no `sm` partition has to itself.
 static PLACES: [[OnceLock<Place>; MAX_LANES]; DEVICES] = [const { [const { OnceLock::new() }; MAX_LANES] }; DEVICES];
 /// Those that exist, with device and lane.
-static MADE: Mutex<Vec<(usize, usize, &Place)>> = Mutex::new(Vec::new());
+static OPENED: Mutex<Vec<(usize, usize, &Place)>> = Mutex::new(Vec::new());
 /// The lanes of streams in other lanes than 0, and how many they are.
 static LANES: RwLock<BTreeMap<u64, usize>> = RwLock::new(BTreeMap::new());
 static IN_LANES: AtomicUsize = AtomicUsize::new(0);
@@ -93,9 +93,9 @@ fn place(device: i32, stream: u64) -> Option<&'static Place> {
         driver,
         dispatcher: Mutex::new(None),
     });
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    if !made.iter().any(|&(_, _, other)| std::ptr::eq(other, place)) {
-        made.push((device as usize, lane, place));
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !opened.iter().any(|&(_, _, other)| std::ptr::eq(other, place)) {
+        opened.push((device as usize, lane, place));
     }
     Some(place)
 }
@@ -103,19 +103,23 @@ fn place(device: i32, stream: u64) -> Option<&'static Place> {
 /// The gates that a stream's work passes, or that of any stream of the device, as far as they had something to do before.
 fn known(device: i32, stream: u64) -> impl Iterator<Item = &'static Place> {
     let lanes = usize::try_from(device).ok().and_then(|device| PLACES.get(device));
-    let wanted = stream_in(stream).map_or(0..MAX_LANES, |stream| {
+    let range = stream_in(stream).map_or(0..MAX_LANES, |stream| {
         let lane = lane_of(stream);
         lane..lane + 1
     });
     lanes
         .into_iter()
-        .flat_map(move |lanes| &lanes[wanted.clone()])
+        .flat_map(move |lanes| &lanes[range.clone()])
         .filter_map(OnceLock::get)
 }
 
 /// With device and lane.
 fn places() -> impl Iterator<Item = (usize, usize, &'static Place)> {
-    MADE.lock().unwrap_or_else(PoisonError::into_inner).clone().into_iter()
+    OPENED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+        .into_iter()
 }
 
 impl Place {
@@ -143,8 +147,8 @@ pub fn views() -> Vec<(usize, usize, View)> {
 
 /// Whether a limit holds a task back at any gate, and since when that is so; 0 = ever.
 pub fn throttled(number: u64) -> (bool, u64) {
-    let found = places().filter_map(|(_, _, place)| place.gate.throttled(number));
-    found.fold((false, 0), |(on, since_ns), (here, here_ns)| match (on, here) {
+    let stretches = places().filter_map(|(_, _, place)| place.gate.throttled(number));
+    stretches.fold((false, 0), |(on, since_ns), (here, here_ns)| match (on, here) {
         (true, true) => (true, since_ns.min(here_ns)),
         (false, true) => (true, here_ns),
         (true, false) => (true, since_ns),
@@ -242,12 +246,12 @@ thread_local! {
     static REFUSED: RefCell<(Option<DriverError>, CString)> = RefCell::default();
 }
 
-fn told(refusal: Refusal) -> i32 {
+fn refused(refusal: Refusal) -> i32 {
     let name = Interner::global().name(refusal.name).unwrap_or_default();
     let mut error = refusal.error;
     let code = error.code;
     error.text = format!("{name}, launched before and deferred, was refused: {}", error.text);
-    REFUSED.with(|told| told.borrow_mut().0 = Some(error));
+    REFUSED.with(|refused| refused.borrow_mut().0 = Some(error));
     code
 }
 
@@ -316,7 +320,7 @@ pub unsafe extern "C" fn pk_gate_submit(context: u64, work: *const WorkIn, comma
         Submitted::Full => FULL,
         Submitted::Stopped => STOPPED,
         Submitted::Refused(refusal) if refusal.error.text.is_empty() => refusal.error.code,
-        Submitted::Refused(refusal) => told(refusal),
+        Submitted::Refused(refusal) => refused(refusal),
     }
 }
 
@@ -388,18 +392,18 @@ pub extern "C" fn pk_gate_drain(device: i32, stream: u64) -> i32 {
 pub extern "C" fn pk_gate_refusal(device: i32, stream: u64) -> i32 {
     known(device, stream)
         .find_map(|place| place.gate.take_refusal(stream))
-        .map_or(0, told)
+        .map_or(0, refused)
 }
 
 #[no_mangle]
 pub extern "C" fn pk_gate_error_text(status: i32) -> *const c_char {
-    REFUSED.with(|told| {
-        let mut told = told.borrow_mut();
-        let Some(error) = told.0.take_if(|error| error.code == status) else {
+    REFUSED.with(|refused| {
+        let mut refused = refused.borrow_mut();
+        let Some(error) = refused.0.take_if(|error| error.code == status) else {
             return std::ptr::null();
         };
-        told.1 = CString::new(error.text.replace('\0', " ")).unwrap_or_default();
-        told.1.as_ptr()
+        refused.1 = CString::new(error.text.replace('\0', " ")).unwrap_or_default();
+        refused.1.as_ptr()
     })
 }
 

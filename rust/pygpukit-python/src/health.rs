@@ -15,8 +15,8 @@ extern "C" {
 pub fn of_process() -> Arc<DeviceHealth> {
     static HEALTH: OnceLock<Arc<DeviceHealth>> = OnceLock::new();
     // SAFETY: it reads flags.
-    let made = || Arc::new(DeviceHealth::new(|| unsafe { pk_fault_stands() } != 0));
-    HEALTH.get_or_init(made).clone()
+    let new_health = || Arc::new(DeviceHealth::new(|| unsafe { pk_fault_stands() } != 0));
+    HEALTH.get_or_init(new_health).clone()
 }
 
 /// The device of this process answers nothing any more: schedulers reject tasks with these words while that lasts.

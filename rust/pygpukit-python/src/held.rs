@@ -76,17 +76,17 @@ pub fn hold(device: i32, address: u64, bytes: u64) -> PoolResult<Option<(Hold, u
         let inside = |b: &pygpukit_core::pool::BlockInfo| {
             b.address <= address && address.checked_add(bytes).is_some_and(|end| end <= b.address + b.bytes)
         };
-        let Some(found) = pool.blocks().into_iter().find(inside) else {
+        let Some(info) = pool.blocks().into_iter().find(inside) else {
             continue;
         };
         // SAFETY: it only reads what the calling thread carries.
-        pool.pin(found.block, unsafe { pk_current_account() })?;
+        pool.pin(info.block, unsafe { pk_current_account() })?;
         let mut table = held();
         let table = table.get_or_insert_with(Table::default);
-        let entry = table.entry(key(&pool, found.block)).or_default();
+        let entry = table.entry(key(&pool, info.block)).or_default();
         entry.holds += 1;
         COUNT.store(table.len(), Ordering::Release);
-        let (block, stream) = (found.block, found.stream);
+        let (block, stream) = (info.block, info.stream);
         return Ok(Some((Hold { pool, block }, stream)));
     }
     Ok(None)

@@ -23,8 +23,8 @@ pub fn register(scheduler: &Arc<Scheduler>) {
 pub fn live() -> impl Iterator<Item = Arc<Scheduler>> {
     let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
     live.retain(|scheduler| scheduler.strong_count() > 0);
-    let found: Vec<_> = live.iter().filter_map(Weak::upgrade).collect();
-    found.into_iter()
+    let alive: Vec<_> = live.iter().filter_map(Weak::upgrade).collect();
+    alive.into_iter()
 }
 
 /// (running, queued) tasks over all schedulers of the process.

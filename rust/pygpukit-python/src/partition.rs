@@ -152,12 +152,12 @@ impl PartitionManager {
     fn new(py: Python<'_>, config: Option<&PartitionConfig>) -> PyResult<PartitionManager> {
         let default = PartitionConfig::new(py, 8 << 30, false, 1.0)?;
         let config = config.unwrap_or(&default);
-        let mut made = core::PartitionConfig::new(config.total_memory, core::WHOLE_SHARE_PPM);
+        let mut settings = core::PartitionConfig::new(config.total_memory, core::WHOLE_SHARE_PPM);
         if config.allow_overcommit {
-            made.promise_ppm = (config.overcommit_ratio * PPM) as u64;
+            settings.promise_ppm = (config.overcommit_ratio * PPM) as u64;
         }
         Ok(PartitionManager {
-            source: Source::Own(Box::new(Mutex::new(core::PartitionManager::new(made)))),
+            source: Source::Own(Box::new(Mutex::new(core::PartitionManager::new(settings)))),
             assigned: Mutex::default(),
         })
     }

@@ -43,16 +43,16 @@ pub fn slice_ptx(
 /// The sub-grids of a grid, each of at most `blocks` blocks, as ((first x, y, z), (extent x, y, z)), in order.
 #[pyfunction]
 pub fn slice_plan(grid: Extent, blocks: u64) -> PyResult<Vec<(Extent, Extent)>> {
-    const MOST: u64 = 1 << 20;
+    const MAX_SLICES: u64 = 1 << 20;
     if blocks == 0 || grid.0 == 0 || grid.1 == 0 || grid.2 == 0 {
         return Err(PyValueError::new_err(format!(
             "grid is {grid:?} and blocks is {blocks}; each must be at least 1"
         )));
     }
     let plan = core::Plan::new([grid.0, grid.1, grid.2], blocks);
-    if plan.total() / blocks > MOST {
+    if plan.total() / blocks > MAX_SLICES {
         return Err(PyValueError::new_err(format!(
-            "blocks is {blocks}, which makes more than {MOST} slices of the {} blocks of grid {grid:?}; \
+            "blocks is {blocks}, which makes more than {MAX_SLICES} slices of the {} blocks of grid {grid:?}; \
              give more blocks a slice",
             plan.total()
         )));

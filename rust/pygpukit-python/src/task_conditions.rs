@@ -17,12 +17,12 @@ pub fn conditions(
     id: &str,
     account: Option<Option<AccountUse>>,
 ) -> Option<Vec<ConditionFields>> {
-    let (mut found, record) = scheduler.call(|table, now| Some((table.conditions(id, now)?, table.get(id, now)?)))?;
-    found.extend(memory(&record, account));
-    found.push(throttled(scheduler, &record, account.is_some()));
-    found.sort_by_key(|condition| ConditionKind::ALL.iter().position(|&kind| kind == condition.kind));
+    let (mut listed, record) = scheduler.call(|table, now| Some((table.conditions(id, now)?, table.get(id, now)?)))?;
+    listed.extend(memory(&record, account));
+    listed.push(throttled(scheduler, &record, account.is_some()));
+    listed.sort_by_key(|condition| ConditionKind::ALL.iter().position(|&kind| kind == condition.kind));
     let fields = |c: Condition| (c.kind.name(), c.status.name(), c.reason, c.message, c.since_ns);
-    Some(found.into_iter().map(fields).collect())
+    Some(listed.into_iter().map(fields).collect())
 }
 
 fn runs(record: &TaskRecord) -> bool {

@@ -162,19 +162,19 @@ impl Reader<'_> {
         since: u64,
         max_records: usize,
     ) -> PyResult<(Vec<Bound<'py, PyTuple>>, u64, u64)> {
-        let mut wanted: HashSet<u16> = HashSet::new();
+        let mut requested: HashSet<u16> = HashSet::new();
         for name in &self.kinds {
             let known = KINDS.iter().find(|(known, _)| known == name);
             let known = known.ok_or_else(|| PyValueError::new_err(format!("no kind of event is called {name:?}")))?;
-            wanted.extend(known.1);
+            requested.extend(known.1);
         }
-        if wanted.contains(&kind::THROTTLE) {
+        if requested.contains(&kind::THROTTLE) {
             py.detach(gate::tell_throttles);
         }
         let ring = Ring::global();
         // Addresses of blocks in host memory, by device: what is freed there is told, what is freed elsewhere is not.
         let mut away: HashSet<(u16, u64)> = HashSet::new();
-        if wanted.contains(&kind::EVICT) && since > 1 {
+        if requested.contains(&kind::EVICT) && since > 1 {
             ring.read_with(1, ring.capacity(), |record| {
                 if record.seq < since {
                     track(&mut away, &record.event);
@@ -186,12 +186,12 @@ impl Reader<'_> {
             let event = &record.event;
             let left = track(&mut away, event);
             let mine = event.a >> 32 == u64::from(self.ordinal);
-            let told = match event.kind {
+            let is_reported = match event.kind {
                 kind::TASK | kind::QUEUE | kind::THROTTLE | kind::SHARE => mine,
                 kind::FREE => left,
                 _ => true,
             };
-            if told && wanted.contains(&event.kind) {
+            if is_reported && requested.contains(&event.kind) {
                 records.push(*record);
             }
         });

@@ -202,8 +202,8 @@ impl From<Info> for TransferInfo {
 }
 
 pub fn direction_of(py: Python<'_>, name: &str) -> PyResult<Direction> {
-    let found = Direction::ALL.into_iter().find(|direction| direction.name() == name);
-    found.ok_or_else(|| {
+    let known = Direction::ALL.into_iter().find(|direction| direction.name() == name);
+    known.ok_or_else(|| {
         let text = format!("transfer_type {name:?} is unknown; use 'H2D', 'D2H' or 'D2D'");
         raise_with(py, "InvalidSpecError", (text, "transfer_type"))
     })

@@ -1,7 +1,7 @@
 //! The on-disk part of the cache: one file an entry, published by rename, verified on every read, bounded by size.
 
 use super::entry::{payload_bytes, seal, verify, Damage, Key, DIGEST_BYTES, HEADER_BYTES};
-use super::trust::{self, Found};
+use super::trust::{self, Opened};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -84,16 +84,16 @@ impl Disk {
             return None;
         }
         match trust::open_entry(&path) {
-            Ok(Found::Nothing) => None,
-            Ok(Found::Foreign) => {
+            Ok(Opened::Nothing) => None,
+            Ok(Opened::Foreign) => {
                 self.quarantine(&path);
                 None
             }
-            Ok(Found::File(file, _)) if age(&file) > self.ttl => {
+            Ok(Opened::File(file, _)) if age(&file) > self.ttl => {
                 self.expire(&path);
                 None
             }
-            Ok(Found::File(mut file, bytes)) => match read(&mut file, bytes, key) {
+            Ok(Opened::File(mut file, bytes)) => match read(&mut file, bytes, key) {
                 Ok(Ok(payload)) => {
                     self.touch(&file);
                     Some(payload)
@@ -285,7 +285,7 @@ impl Disk {
 
     /// Every file that this cache wrote, in no order.
     fn stored(&self) -> Vec<Stored> {
-        let mut found = Vec::new();
+        let mut entries = Vec::new();
         for folder in list(&self.root) {
             let name = folder.file_name();
             let name = name.to_string_lossy();
@@ -301,7 +301,7 @@ impl Disk {
                     continue;
                 }
                 let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                found.push(Stored {
+                entries.push(Stored {
                     path: entry.path(),
                     bytes: metadata.len(),
                     modified,
@@ -309,7 +309,7 @@ impl Disk {
                 });
             }
         }
-        found
+        entries
     }
 
     fn delete(&self, path: &Path) {

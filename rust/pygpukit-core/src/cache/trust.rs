@@ -107,30 +107,30 @@ pub fn open_directory(path: &Path) -> Result<std::path::PathBuf, String> {
 }
 
 /// What is at an entry's place.
-pub enum Found {
+pub enum Opened {
     Nothing,
     File(File, u64),
     /// A link, a folder, a pipe, or another user's file.
     Foreign,
 }
 
-pub fn open_entry(path: &Path) -> io::Result<Found> {
+pub fn open_entry(path: &Path) -> io::Result<Opened> {
     let metadata = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Opened::Nothing),
         result => result?,
     };
     if !metadata.is_file() {
-        return Ok(Found::Foreign);
+        return Ok(Opened::Foreign);
     }
     let file = match os::open_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Opened::Nothing),
         result => result?,
     };
     // Asked again of the open file: the name may mean another one by now.
     let metadata = file.metadata()?;
     if metadata.is_file() && os::ours(&metadata) {
-        Ok(Found::File(file, metadata.len()))
+        Ok(Opened::File(file, metadata.len()))
     } else {
-        Ok(Found::Foreign)
+        Ok(Opened::Foreign)
     }
 }

@@ -109,12 +109,12 @@ mod tests {
             last = now;
         }
         // The thread may be interrupted anywhere: only these bounds are certain.
-        let least = (start.elapsed() - begun).as_nanos() as f64;
+        let min_ns = (start.elapsed() - begun).as_nanos() as f64;
         let ours = (now_ns().unwrap_or_else(now_ns_slow) - first) as f64;
-        let most = start.elapsed().as_nanos() as f64;
+        let max_ns = start.elapsed().as_nanos() as f64;
         assert!(
-            ours > least * 0.999 && ours < most * 1.001,
-            "{ours} ns, not in {least}..{most}"
+            ours > min_ns * 0.999 && ours < max_ns * 1.001,
+            "{ours} ns, not in {min_ns}..{max_ns}"
         );
         assert!(
             !trusted() || RATE.load(Ordering::Relaxed) != 0,

@@ -27,7 +27,7 @@ pub struct Cost {
 
 impl Cost {
     /// Whether a call that takes far longer than the work is taken for the host's fault.
-    pub fn tells_stalls(&self) -> bool {
+    pub fn detects_stalls(&self) -> bool {
         self.known && !self.stalled
     }
 }

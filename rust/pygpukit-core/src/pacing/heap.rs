@@ -90,18 +90,18 @@ impl<K: Ord + Copy> IndexedHeap<K> {
     fn down(&mut self, mut place: usize) {
         loop {
             let (left, right) = (2 * place + 1, 2 * place + 2);
-            let mut least = place;
-            if left < self.items.len() && self.items[left].0 < self.items[least].0 {
-                least = left;
+            let mut smallest = place;
+            if left < self.items.len() && self.items[left].0 < self.items[smallest].0 {
+                smallest = left;
             }
-            if right < self.items.len() && self.items[right].0 < self.items[least].0 {
-                least = right;
+            if right < self.items.len() && self.items[right].0 < self.items[smallest].0 {
+                smallest = right;
             }
-            if least == place {
+            if smallest == place {
                 return;
             }
-            self.swap(place, least);
-            place = least;
+            self.swap(place, smallest);
+            place = smallest;
         }
     }
 }

@@ -180,7 +180,7 @@ impl Line {
 
     /// Notes work that was enqueued in the open batch since `from_ns`.
     pub fn add(&mut self, cost: Cost, from_ns: u64) {
-        if cost.tells_stalls() {
+        if cost.detects_stalls() {
             self.note_stall(from_ns, cost.ns);
         }
         let Some(batch) = &mut self.open else { return };
@@ -228,7 +228,7 @@ impl Line {
             marked: true,
             ..batch
         });
-        if batch.parts.iter().flatten().all(Cost::tells_stalls) {
+        if batch.parts.iter().flatten().all(Cost::detects_stalls) {
             self.note_stall(from_ns, batch.estimated_ns);
         }
         Ok(())
@@ -248,8 +248,8 @@ impl Line {
         self.free
             .extend(batch.own_start().into_iter().chain(self.passed.replace(batch.end)));
         self.pending_ns -= batch.estimated_ns;
-        let most_ns = if batch.late { batch.estimated_ns } else { u64::MAX };
-        let took_ns = measured_ns.min(most_ns);
+        let max_ns = if batch.late { batch.estimated_ns } else { u64::MAX };
+        let took_ns = measured_ns.min(max_ns);
         // It began when the one before ended, which may have been after the host stood still.
         let idle_ns = batch
             .stall_ns

@@ -36,7 +36,7 @@ pub struct Pace {
     /// What may be unfinished on the device when the next batch is issued: it must not run dry.
     pub near_ns: u64,
     /// Unfinished batches that are too few whatever they are estimated at: they may end sooner.
-    pub too_few: usize,
+    pub min_flying: usize,
 }
 
 impl Default for Settings {

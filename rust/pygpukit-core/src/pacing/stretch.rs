@@ -76,7 +76,7 @@ mod tests {
         /// Against the list of holds: nothing is lost or told twice, and what lies far apart is not joined.
         #[test]
         fn stretches_are_the_holds(steps in prop::collection::vec((1u64..30_000_000, 1u64..30_000_000), 1..100)) {
-            let (mut throttling, mut now, mut held, mut told) = (Throttling::default(), 1, 0, Vec::new());
+            let (mut throttling, mut now, mut held, mut reported) = (Throttling::default(), 1, 0, Vec::new());
             for &(idle, hold) in &steps {
                 now += idle;
                 throttling.begin(now);
@@ -84,22 +84,22 @@ mod tests {
                 now += hold;
                 let (from, over) = throttling.end(now).unwrap();
                 prop_assert_eq!(from, now - hold);
-                told.extend(over);
+                reported.extend(over);
                 held += hold;
             }
             prop_assert_eq!(throttling.end(now), None);
-            told.extend(throttling.tell());
+            reported.extend(throttling.tell());
             prop_assert_eq!(throttling.tell(), None);
-            prop_assert_eq!(told.iter().map(|s| u64::from(s.holds)).sum::<u64>(), steps.len() as u64);
-            prop_assert_eq!(told.iter().map(|s| s.held_ns).sum::<u64>(), held);
-            for pair in told.windows(2) {
+            prop_assert_eq!(reported.iter().map(|s| u64::from(s.holds)).sum::<u64>(), steps.len() as u64);
+            prop_assert_eq!(reported.iter().map(|s| s.held_ns).sum::<u64>(), held);
+            for pair in reported.windows(2) {
                 prop_assert!(pair[0].until_ns < pair[1].from_ns);
             }
-            for s in &told {
+            for s in &reported {
                 prop_assert!(s.until_ns - s.from_ns < LONGEST_NS + JOIN_NS + 30_000_000);
                 prop_assert!(s.held_ns <= s.until_ns - s.from_ns);
             }
-            let end = told.last().unwrap().until_ns;
+            let end = reported.last().unwrap().until_ns;
             prop_assert_eq!(throttling.state(end + JOIN_NS), (true, throttling.since_ns));
             prop_assert_eq!(throttling.state(end + JOIN_NS + 1), (false, end));
         }

@@ -27,7 +27,7 @@ pub(super) struct Waiting {
     pub command: Arc<dyn Command>,
     /// Blocks that were issued in parts.
     pub next: u64,
-    pub wanted: bool,
+    pub parts_asked: bool,
     /// Counts it among what its task waits for.
     pub _counted: WaitingWork,
 }
@@ -76,7 +76,7 @@ pub(super) struct Tenant {
     pub refusal: Option<Refusal>,
     pub waits_from_ns: u64,
     /// Device time that it was given, as far as it is measured.
-    given_ns: u64,
+    granted_ns: u64,
     /// Since when it has work that is not done and is not booked, and what others had been given of the device then.
     asks_from_ns: Option<u64>,
     others_then_ns: u64,
@@ -84,7 +84,7 @@ pub(super) struct Tenant {
     /// Until when the hold under way is booked.
     pub booked_ns: u64,
     /// The period in which its shares were told last, counted in `SHARES_NS`.
-    pub told: u64,
+    pub reported: u64,
     pub left: bool,
 }
 
@@ -102,19 +102,19 @@ impl Tenant {
             batches: 0,
             refusal: None,
             waits_from_ns: now_ns,
-            given_ns: 0,
+            granted_ns: 0,
             asks_from_ns: None,
             others_then_ns: 0,
             throttling: Throttling::default(),
             booked_ns: 0,
-            told: now_ns / SHARES_NS,
+            reported: now_ns / SHARES_NS,
             left: false,
         }
     }
 
     /// It was given so much of the device.
-    pub fn note_given(&mut self, ns: u64) {
-        self.given_ns += ns;
+    pub fn note_granted(&mut self, ns: u64) {
+        self.granted_ns += ns;
     }
 
     /// Books the time in which it had work that was not done, as far as that is known; from now on it has some or has not. all_ns: what
@@ -123,13 +123,13 @@ impl Tenant {
         if let Some(from_ns) = self.asks_from_ns {
             let asked_ns = at_ns.saturating_sub(from_ns);
             // It is measured at its end: what is more than this stretch belongs to the next one.
-            let others_ns = (all_ns - self.given_ns)
+            let others_ns = (all_ns - self.granted_ns)
                 .saturating_sub(self.others_then_ns)
                 .min(asked_ns);
             self.context.add_asked_ns(asked_ns, others_ns);
             self.others_then_ns += others_ns;
         } else {
-            self.others_then_ns = all_ns - self.given_ns;
+            self.others_then_ns = all_ns - self.granted_ns;
         }
         let from_ns = self.asks_from_ns.map_or(at_ns, |from_ns| from_ns.max(at_ns));
         self.asks_from_ns = self.is_busy().then_some(from_ns);

@@ -210,11 +210,11 @@ impl Ledger {
             return;
         }
         let books = &mut self.accounts[account];
-        for (i, given) in request.amounts().into_iter().enumerate() {
+        for (i, amount) in request.amounts().into_iter().enumerate() {
             self.committed[i] -= books.committed(i);
-            books.used[i] -= given;
+            books.used[i] -= amount;
             self.committed[i] += books.committed(i);
-            self.reserved[i] -= given;
+            self.reserved[i] -= amount;
         }
     }
 

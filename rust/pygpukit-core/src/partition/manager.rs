@@ -62,8 +62,8 @@ impl Partition {
         if self.sm_ppm == 0 {
             return limit_ppm;
         }
-        let most = limit_ppm.min(self.limits.account().cap.share_ppm);
-        let scaled = u64::from(most) * u64::from(WHOLE_SHARE_PPM) / u64::from(self.sm_ppm);
+        let cap_ppm = limit_ppm.min(self.limits.account().cap.share_ppm);
+        let scaled = u64::from(cap_ppm) * u64::from(WHOLE_SHARE_PPM) / u64::from(self.sm_ppm);
         scaled.clamp(1, WHOLE_SHARE_PPM.into()) as u32
     }
 }

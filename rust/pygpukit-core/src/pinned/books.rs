@@ -118,8 +118,8 @@ impl Books {
     }
 
     pub fn blocks(&self, task: Option<&str>) -> Vec<PinnedBlock> {
-        let wanted = |block: &&PinnedBlock| !block.freed && (task.is_none() || block.task.as_deref() == task);
-        self.blocks.values().filter(wanted).cloned().collect()
+        let matches = |block: &&PinnedBlock| !block.freed && (task.is_none() || block.task.as_deref() == task);
+        self.blocks.values().filter(matches).cloned().collect()
     }
 
     /// Memory to unpin, if the block is not kept.

@@ -163,12 +163,12 @@ impl Accounts {
 
     /// The accounts that a block of this one counts for.
     pub fn above(&self, mut id: u64) -> Vec<u64> {
-        let mut found = Vec::new();
+        let mut ids = Vec::new();
         while let Some(account) = self.0.get(&id) {
-            found.push(id);
+            ids.push(id);
             id = account.parent;
         }
-        found
+        ids
     }
 }
 

@@ -11,7 +11,7 @@ const PAGE: usize = 4096;
 
 /// What a pool keeps pinned for its next eviction unless it is told otherwise: a sixteenth of the machine's memory.
 pub(super) fn cache_bytes() -> u64 {
-    const LEAST: u64 = 256 << 20;
+    const MIN_RESERVE: u64 = 256 << 20;
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default(); // "MemTotal:  32843508 kB", where there is one
@@ -19,7 +19,7 @@ pub(super) fn cache_bytes() -> u64 {
             .lines()
             .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
         let total = kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10;
-        LEAST.max(total / 16)
+        MIN_RESERVE.max(total / 16)
     })
 }
 

@@ -6,7 +6,7 @@ use super::classes::{Class, INDEXED};
 use super::slab::{Slab, NIL};
 
 /// Retired streams that need not be looked for.
-const FEW: usize = 64;
+const MIN_RETIRED: usize = 64;
 
 /// What the pool knows of one stream.
 pub(super) struct Stream {
@@ -94,7 +94,7 @@ pub(super) struct Streams {
     /// How many are retired and may still be named by a chunk.
     retired: usize,
     /// More than so many are worth a look through all chunks.
-    most_retired: usize,
+    max_retired: usize,
     /// Indices that nothing names any more.
     vacant: Vec<u32>,
 }
@@ -121,7 +121,7 @@ impl Streams {
             by_handle: HashMap::from([(0, 0)]),
             last: (0, 0),
             retired: 0,
-            most_retired: FEW,
+            max_retired: MIN_RETIRED,
             vacant: Vec::new(),
         }
     }
@@ -160,7 +160,7 @@ impl Streams {
 
     /// Whether so many are retired that `forget_unnamed` is worth its while.
     pub fn crowded(&self) -> bool {
-        self.retired > self.most_retired
+        self.retired > self.max_retired
     }
 
     /// Forgets every retired stream that no chunk names: its index is another stream's from now on. named: what chunks name, each as
@@ -182,7 +182,7 @@ impl Streams {
             keep
         });
         self.retired -= vacant.len() - before;
-        self.most_retired = FEW + 2 * self.retired + looked_at / 8;
+        self.max_retired = MIN_RETIRED + 2 * self.retired + looked_at / 8;
     }
 
     pub fn len(&self) -> u32 {

@@ -13,15 +13,15 @@ impl Pool {
         let mut st = self.lock();
         let slot = st.find(block)?;
         let now = st.slab[slot].bytes;
-        let wanted = class_of(bytes).map_or(now, |class| class.bytes);
-        if st.slab[slot].status != Status::Live || wanted >= now {
+        let target = class_of(bytes).map_or(now, |class| class.bytes);
+        if st.slab[slot].status != Status::Live || target >= now {
             return Ok(now);
         }
         let time = self.services.clock.now_ns();
         self.record_block(&st, kind::FREE, slot, time);
-        st.cut_live(slot, wanted);
+        st.cut_live(slot, target);
         self.record_block(&st, kind::ALLOC, slot, time);
-        Ok(wanted)
+        Ok(target)
     }
 }
 

@@ -129,9 +129,9 @@ impl Pool {
     /// The blocks on the device by address, with their turns to give way for an account (0 = for nobody's in particular). The books are
     /// locked for one look at each block only: what changes meanwhile shows when the block is evicted.
     pub(super) fn residents(&self, account: u64) -> Vec<Resident> {
-        let mut found = self.lock().residents();
-        found.rank(account);
-        found.blocks
+        let mut candidates = self.lock().residents();
+        candidates.rank(account);
+        candidates.blocks
     }
 }
 

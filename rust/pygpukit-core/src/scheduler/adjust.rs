@@ -73,11 +73,11 @@ impl TaskTable {
         if task.reserved.is_some() || spec.reservation() == task.spec.reservation() {
             return Ok(());
         }
-        let (asked, most) = (detail.asked.unwrap_or(0), detail.available.unwrap_or(0));
+        let (asked, limit) = (detail.asked.unwrap_or(0), detail.available.unwrap_or(0));
         let message = format!(
             "{} of the device, and {} is the most it can get ({})",
             percent(asked),
-            percent(most),
+            percent(limit),
             reason.name()
         );
         Err(SpecError::new("bandwidth", message))

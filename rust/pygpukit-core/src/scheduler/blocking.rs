@@ -184,11 +184,11 @@ impl Scheduler {
         loop {
             let before = signs(&shared.table);
             let now = self.clock.now_ns();
-            let found = look(&mut shared.table, now);
+            let outcome = look(&mut shared.table, now);
             self.signal(&before, &shared);
             let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-            if found.is_some() || shared.table.is_closed() || shared.wakes != wakes || left.is_zero() {
-                return found;
+            if outcome.is_some() || shared.table.is_closed() || shared.wakes != wakes || left.is_zero() {
+                return outcome;
             }
             // An hour at most: Condvar implementations may not take any Duration.
             let timer = shared

@@ -37,7 +37,7 @@ impl From<SpecError> for ModelError {
 #[derive(Debug)]
 pub struct ModelTable {
     ordinal: u32,
-    made: u64,
+    created: u64,
     /// Bytes by device; a device that is not here has no budget.
     budgets: HashMap<i32, u64>,
     models: BTreeMap<Name, (ModelSpec, Arc<TaskContext>)>,
@@ -48,7 +48,7 @@ impl ModelTable {
     pub fn new(ordinal: u32) -> ModelTable {
         ModelTable {
             ordinal,
-            made: 0,
+            created: 0,
             budgets: HashMap::new(),
             models: BTreeMap::new(),
         }
@@ -105,8 +105,8 @@ impl ModelTable {
             self.promised_memory(spec.device),
             self.promised_share_ppm(spec.device),
         )?;
-        self.made += 1;
-        let number = u64::from(self.ordinal) << 32 | self.made;
+        self.created += 1;
+        let number = u64::from(self.ordinal) << 32 | self.created;
         let context = Arc::new(TaskContext::new(
             number,
             spec.id.clone(),
@@ -118,11 +118,11 @@ impl ModelTable {
     }
 
     /// What the others of its device were promised and what it asks for are no more than there is.
-    fn check(&self, spec: &ModelSpec, promised: u64, given: u32) -> Result<(), ModelError> {
-        if spec.share_ppm > WHOLE_SHARE_PPM - given.min(WHOLE_SHARE_PPM) {
-            let [asked, given] = [spec.share_ppm, given].map(|ppm| f64::from(ppm) / f64::from(WHOLE_SHARE_PPM));
+    fn check(&self, spec: &ModelSpec, promised: u64, reserved: u32) -> Result<(), ModelError> {
+        if spec.share_ppm > WHOLE_SHARE_PPM - reserved.min(WHOLE_SHARE_PPM) {
+            let [asked, reserved] = [spec.share_ppm, reserved].map(|ppm| f64::from(ppm) / f64::from(WHOLE_SHARE_PPM));
             let message = format!(
-                "{asked} asked, {given} of device {} is promised to other contexts",
+                "{asked} asked, {reserved} of device {} is promised to other contexts",
                 spec.device
             );
             return Err(SpecError::new("share", message).into());
@@ -158,8 +158,8 @@ impl ModelTable {
             ..before.clone()
         };
         let promised = self.promised_memory(spec.device) - before.max_memory;
-        let given = self.promised_share_ppm(spec.device) - before.share_ppm;
-        self.check(&spec, promised, given)?;
+        let reserved = self.promised_share_ppm(spec.device) - before.share_ppm;
+        self.check(&spec, promised, reserved)?;
         if max_memory.is_some() {
             let limit = Some(spec.max_memory).filter(|&bytes| bytes > 0);
             hold(limit).map_err(|held| {
@@ -178,8 +178,8 @@ impl ModelTable {
 
     /// Forgets a context, whose work is stopped: what it has deferred is never issued. False when there is none of that name.
     pub fn destroy(&mut self, id: &str) -> bool {
-        let found = self.models.remove(id);
-        found.map(|(_, context)| context.stop()).is_some()
+        let removed = self.models.remove(id);
+        removed.map(|(_, context)| context.stop()).is_some()
     }
 
     /// In the order of their names.

@@ -7,8 +7,8 @@ pub type Named<T> = (&'static str, fn() -> Box<T>);
 
 /// field: what the caller calls it.
 pub(super) fn named<T: ?Sized>(field: &'static str, name: &str, all: &[Named<T>]) -> Result<Named<T>, SpecError> {
-    let found = all.iter().find(|(known, _)| *known == name).copied();
-    found.ok_or_else(|| {
+    let policy = all.iter().find(|(known, _)| *known == name).copied();
+    policy.ok_or_else(|| {
         let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
         SpecError::new(
             field,

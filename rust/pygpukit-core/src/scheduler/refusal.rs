@@ -47,9 +47,9 @@ impl TaskTable {
                 return Some((Reason::DeadlineUnmeetable, Box::new(detail), String::new()));
             }
         }
-        let (backlog, most) = (self.waiting_or_admitted(), self.config.max_queue);
-        (backlog >= most).then(|| {
-            let detail = Detail::shortage(backlog as u64 + 1, most as u64);
+        let (backlog, limit) = (self.waiting_or_admitted(), self.config.max_queue);
+        (backlog >= limit).then(|| {
+            let detail = Detail::shortage(backlog as u64 + 1, limit as u64);
             (Reason::QueueFull, Box::new(detail), String::new())
         })
     }

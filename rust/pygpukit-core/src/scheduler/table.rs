@@ -201,9 +201,9 @@ impl TaskTable {
     }
 
     /// Ids of the Admitted tasks, by priority and then submission, at most so many.
-    pub fn admitted_ids(&mut self, most: usize, now: u64) -> Vec<Name> {
+    pub fn admitted_ids(&mut self, limit: usize, now: u64) -> Vec<Name> {
         self.advance(now);
-        let keys = self.admitted.keys().into_iter().take(most);
+        let keys = self.admitted.keys().into_iter().take(limit);
         keys.map(|key| self.tasks[key].spec.id.clone()).collect()
     }
 

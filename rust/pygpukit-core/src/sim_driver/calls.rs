@@ -218,10 +218,10 @@ impl Driver for SimDriver {
             let known = !groups.is_empty() && sorted.len() == groups.len();
             let known = known && groups.iter().all(|&group| (group as usize) < sizes.len());
             sim.known(known, "groups of a partition do not exist, are named twice or are none")?;
-            sim.partitions_made += 1;
-            sim.partitions.insert(sim.partitions_made, sorted);
+            sim.partitions_created += 1;
+            sim.partitions.insert(sim.partitions_created, sorted);
             let sms = groups.iter().map(|&group| sizes[group as usize]).sum();
-            Ok((sim.partitions_made, sms))
+            Ok((sim.partitions_created, sms))
         })
     }
 

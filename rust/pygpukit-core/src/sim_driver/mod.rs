@@ -96,7 +96,7 @@ struct Sim {
     hosts: HashMap<u64, Box<[u8]>>,
     /// Groups of multiprocessors by partition, and how many partitions there ever were.
     partitions: HashMap<u64, Vec<u32>>,
-    partitions_made: u64,
+    partitions_created: u64,
     violations: Vec<String>,
     counts: HashMap<Call, u64>,
     /// Calls that will fail: kind, how many of that kind succeed before, code.
@@ -116,7 +116,7 @@ impl SimDriver {
             work: Work::default(),
             hosts: HashMap::new(),
             partitions: HashMap::new(),
-            partitions_made: 0,
+            partitions_created: 0,
             violations: Vec::new(),
             counts: HashMap::new(),
             failures: Vec::new(),

@@ -47,7 +47,7 @@ const LAUNCHING: [&str; 4] = [
     "__cudaCDP",
 ];
 /// Read-only tables and texts that compilers add.
-const COMPILER_MADE: [&str; 3] = ["$str", "__unnamed_", "__cudart_"];
+const COMPILER_NAMES: [&str; 3] = ["$str", "__unnamed_", "__cudart_"];
 const CLUSTER_DIRECTIVES: [&str; 4] = [
     ".reqnctapercluster",
     ".explicitcluster",
@@ -78,8 +78,8 @@ impl<'m> Analysis<'m> {
 
     pub fn entry(&self, name: &str) -> Option<usize> {
         let functions = &self.module.functions;
-        let found = self.named.get(name)?.iter().copied();
-        found
+        let symbols = self.named.get(name)?.iter().copied();
+        symbols
             .into_iter()
             .find(|&at| functions[at].is_entry && functions[at].body.is_some())
     }
@@ -206,19 +206,19 @@ impl<'m> Analysis<'m> {
 
     /// Functions that `entry` may run, itself first.
     fn reachable(&self, entry: usize) -> Vec<usize> {
-        let mut found = vec![entry];
+        let mut symbols = vec![entry];
         let mut next = 0;
-        while next < found.len() {
-            for call in &self.uses[found[next]].calls {
+        while next < symbols.len() {
+            for call in &self.uses[symbols[next]].calls {
                 for &callee in &self.named[self.module.text(call.target)] {
-                    if !found.contains(&callee) {
-                        found.push(callee);
+                    if !symbols.contains(&callee) {
+                        symbols.push(callee);
                     }
                 }
             }
             next += 1;
         }
-        found
+        symbols
     }
 
     pub fn check(&self, entry: usize, host_variables: &BTreeSet<String>) -> Result<(), Unsliceable> {
@@ -260,13 +260,13 @@ impl<'m> Analysis<'m> {
     /// The space of a module variable whose value may change; None for constants and for names that are none.
     fn variable(&self, name: &str, host_variables: &BTreeSet<String>) -> Option<&'m str> {
         let module = self.module;
-        let found = module.variables.iter().find(|v| module.text(v.name) == name)?;
-        let space = module.text(found.space);
+        let variable = module.variables.iter().find(|v| module.text(v.name) == name)?;
+        let space = module.text(variable.space);
         let constant = match space {
             ".const" => !host_variables.contains(name),
-            _ => COMPILER_MADE.iter().any(|start| name.starts_with(start)),
+            _ => COMPILER_NAMES.iter().any(|start| name.starts_with(start)),
         };
-        let of_constants = found
+        let of_constants = variable
             .initialiser
             .iter()
             .all(|&at| self.variable_is_itself_constant(module.text(at), name));

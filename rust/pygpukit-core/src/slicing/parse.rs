@@ -120,14 +120,14 @@ impl Parser<'_> {
             .map_or("", |t| &self.module.source[t.span.clone()])
     }
 
-    fn wrong<T>(&self, wanted: &str) -> Parsed<T> {
+    fn wrong<T>(&self, expected: &str) -> Parsed<T> {
         let last = self.module.tokens.last();
         let line = self.module.tokens.get(self.at).or(last).map_or(1, |t| t.line);
-        let found = match self.text(self.at) {
+        let actual = match self.text(self.at) {
             "" => "the end".to_string(),
             text => format!("{:?}", text.chars().take(40).collect::<String>()),
         };
-        Err(malformed(line, &format!("{wanted} is expected, not {found}")))
+        Err(malformed(line, &format!("{expected} is expected, not {actual}")))
     }
 
     fn expect(&mut self, sign: u8) -> Parsed<usize> {

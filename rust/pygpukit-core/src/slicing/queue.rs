@@ -64,7 +64,7 @@ struct Kernel {
     priority: i32,
     /// Items of the next slice, and the most that one may have.
     slice_items: u64,
-    most_items: u64,
+    ceiling_items: u64,
     in_flight: u64,
     /// Picoseconds an item, by the slices that have ended.
     item_ps: Option<u64>,
@@ -92,7 +92,7 @@ pub struct Handed {
 }
 
 /// How many of the slices that have ended are remembered.
-const MOST_ENDED: usize = 4096;
+const MAX_ENDED: usize = 4096;
 
 /// Kernels of one dimension over items. The caller launches the slices and tells when each has ended, in order.
 pub struct SliceQueue {
@@ -149,14 +149,14 @@ impl SliceQueue {
             task,
             priority,
             slice_items,
-            most_items: 0,
+            ceiling_items: 0,
             in_flight: 0,
             item_ps: None,
         };
         // Whole blocks, where it is one or more.
         let threads = kernel.threads();
         kernel.slice_items = (slice_items / threads * threads).max(threads.min(slice_items));
-        kernel.most_items = kernel.slice_items;
+        kernel.ceiling_items = kernel.slice_items;
         self.next_kernel += 1;
         self.stats.total_kernels += 1;
         let at = self.kernels.iter().position(|k| k.priority < priority);
@@ -212,7 +212,7 @@ impl SliceQueue {
         handed.duration_ns = Some(duration_ns);
         let (number, items) = (handed.kernel, handed.count);
         self.ended += 1;
-        if self.ended > MOST_ENDED {
+        if self.ended > MAX_ENDED {
             self.handed.pop_front();
             self.ended -= 1;
         }
@@ -229,7 +229,7 @@ impl SliceQueue {
             kernel.item_ps = Some(average);
             let threads = kernel.threads();
             let fitting = target_ns.saturating_mul(1000) / average / threads * threads;
-            kernel.slice_items = fitting.clamp(threads.min(kernel.most_items), kernel.most_items);
+            kernel.slice_items = fitting.clamp(threads.min(kernel.ceiling_items), kernel.ceiling_items);
         }
         if kernel.next == kernel.items && kernel.in_flight == 0 {
             self.kernels.remove(at);

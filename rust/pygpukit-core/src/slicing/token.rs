@@ -45,7 +45,7 @@ pub fn tokens(source: &str) -> Result<Vec<Token>, Unsliceable> {
         let rest = bytes.get(from..).unwrap_or_default();
         from + rest.iter().take_while(|&&c| fits(c)).count()
     };
-    let mut found = Vec::new();
+    let mut lexed = Vec::new();
     let (mut i, mut line) = (0, 1u32);
     while i < bytes.len() {
         let start = i;
@@ -93,11 +93,11 @@ pub fn tokens(source: &str) -> Result<Vec<Token>, Unsliceable> {
         };
         let span = start..end;
         let lines = bytes[span.clone()].iter().filter(|&&c| c == b'\n').count() as u32;
-        found.push(Token { kind, span, line });
+        lexed.push(Token { kind, span, line });
         line += lines;
         i = end;
     }
-    Ok(found)
+    Ok(lexed)
 }
 
 pub fn malformed(line: u32, text: &str) -> Unsliceable {

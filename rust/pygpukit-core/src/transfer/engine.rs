@@ -204,10 +204,10 @@ impl Engine {
         }
     }
 
-    fn wait_for_change<'a>(&'a self, books: MutexGuard<'a, Books>, at_most: Duration) -> MutexGuard<'a, Books> {
+    fn wait_for_change<'a>(&'a self, books: MutexGuard<'a, Books>, longest: Duration) -> MutexGuard<'a, Books> {
         let (books, _) = self
             .changed
-            .wait_timeout(books, at_most)
+            .wait_timeout(books, longest)
             .unwrap_or_else(PoisonError::into_inner);
         books
     }

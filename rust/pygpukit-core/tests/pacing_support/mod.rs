@@ -68,7 +68,7 @@ pub struct Ran {
     pub first: u32,
     pub blocks: u32,
     /// When the device was given it.
-    pub given_ns: u64,
+    pub granted_ns: u64,
     pub from_ns: u64,
     pub to_ns: u64,
 }
@@ -129,15 +129,15 @@ impl Kernel {
         let ns = self.ns * u64::from(blocks) / u64::from(self.blocks);
         self.driver.work(self.tenant as u64 + 1, ns);
         let mut books = self.books.lock().unwrap();
-        let given_ns = self.driver.now_ns();
-        let from_ns = books.free_ns.max(given_ns);
+        let granted_ns = self.driver.now_ns();
+        let from_ns = books.free_ns.max(granted_ns);
         books.free_ns = from_ns + ns;
         books.ran.push(Ran {
             tenant: self.tenant,
             number: self.number,
             first,
             blocks,
-            given_ns,
+            granted_ns,
             from_ns,
             to_ns: from_ns + ns,
         });

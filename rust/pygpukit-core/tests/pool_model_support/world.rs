@@ -153,11 +153,11 @@ impl World {
                     return;
                 };
                 let before = block.allocation.bytes;
-                let wanted = class_of(before * percent / 100).expect("a class").bytes;
-                let now = self.pool.shorten(block.allocation.block, wanted).expect("a live block");
+                let target = class_of(before * percent / 100).expect("a class").bytes;
+                let now = self.pool.shorten(block.allocation.block, target).expect("a live block");
                 // SAFETY: the block is not freed and the pool lives.
                 let resident = unsafe { &*block.allocation.state }.resident.load(Ordering::SeqCst) == 1;
-                assert_eq!(now, if resident { wanted.min(before) } else { before });
+                assert_eq!(now, if resident { target.min(before) } else { before });
                 block.allocation.bytes = now;
             }
             Step::Launch { block, stream, work_ns } => {

@@ -155,11 +155,11 @@ impl Model {
     }
 
     pub fn in_order(&self, phase: Phase) -> Vec<usize> {
-        let mut found: Vec<usize> = (0..self.tasks.len())
+        let mut indices: Vec<usize> = (0..self.tasks.len())
             .filter(|&i| self.tasks[i].phase == phase)
             .collect();
-        found.sort_by_key(|&i| (Reverse(self.tasks[i].spec.priority), i));
-        found
+        indices.sort_by_key(|&i| (Reverse(self.tasks[i].spec.priority), i));
+        indices
     }
 
     pub fn submit(&mut self, spec: TaskSpec, now: u64) {

@@ -70,8 +70,8 @@ impl AsyncTransferEngine {
                 kept.push(Box::new(hold));
                 continue;
             }
-            let found = py.detach(|| held::hold(runner.device, address, size));
-            let Some((hold, stream)) = found.map_err(|error| pool_error(py, error))? else {
+            let held_block = py.detach(|| held::hold(runner.device, address, size));
+            let Some((hold, stream)) = held_block.map_err(|error| pool_error(py, error))? else {
                 let text = format!(
                     "{name}: {size} bytes at {address:#x} are not inside one live block of device memory; \
                      give the address of a block of a MemoryPool, or of an array"
@@ -87,7 +87,7 @@ impl AsyncTransferEngine {
         runner.submit(py, request)
     }
 
-    fn told(&self, py: Python<'_>, op_id: u64, call: &str, state: State) -> PyResult<bool> {
+    fn notified(&self, py: Python<'_>, op_id: u64, call: &str, state: State) -> PyResult<bool> {
         deprecated(
             py,
             &format!("AsyncTransferEngine.{call}() changes nothing: transfers begin and end by themselves"),
@@ -153,18 +153,18 @@ impl AsyncTransferEngine {
 
     /// Deprecated, changes nothing: whether the transfer is in progress.
     fn start_transfer(&self, py: Python<'_>, op_id: u64) -> PyResult<bool> {
-        self.told(py, op_id, "start_transfer", State::InProgress)
+        self.notified(py, op_id, "start_transfer", State::InProgress)
     }
 
     /// Deprecated, changes nothing: whether the transfer is complete.
     fn complete_transfer(&self, py: Python<'_>, op_id: u64) -> PyResult<bool> {
-        self.told(py, op_id, "complete_transfer", State::Completed)
+        self.notified(py, op_id, "complete_transfer", State::Completed)
     }
 
     /// Deprecated, changes nothing: whether the transfer has failed.
     #[allow(unused_variables)] // the documented name
     fn fail_transfer(&self, py: Python<'_>, op_id: u64, error: Text<'_>) -> PyResult<bool> {
-        self.told(py, op_id, "fail_transfer", State::Failed)
+        self.notified(py, op_id, "fail_transfer", State::Failed)
     }
 
     /// Issues no more of a transfer; False when nothing of it was left to issue.

@@ -41,12 +41,12 @@ impl Gate {
             self.forget(line, &mut queue);
         }
         let now = self.clock.now_ns();
-        let least_ns = if line.has_unmeasured() {
+        let min_ns = if line.has_unmeasured() {
             self.settings.direct_ns
         } else {
             0
         };
-        let in_flight_ns = line.in_flight_ns(now).max(least_ns);
+        let in_flight_ns = line.in_flight_ns(now).max(min_ns);
         let taken = self.change(&mut queue, |queue| queue.take(in_flight_ns, line.flying(), now));
         let Some(batch) = taken else {
             let idle = line.is_empty() && !queue.has_deferred(None);
@@ -132,12 +132,12 @@ impl Gate {
         if ns <= SLEEP_MORE_NS {
             return yield_now();
         }
-        let most = Duration::from_nanos(ns - SLEEP_MORE_NS).min(LONGEST_PAUSE);
+        let longest = Duration::from_nanos(ns - SLEEP_MORE_NS).min(LONGEST_PAUSE);
         if line.is_empty() {
             let queue = lock(&self.queue); // all are held by limits; others may come
-            let _awake = self.work.wait_timeout(queue, most);
+            let _awake = self.work.wait_timeout(queue, longest);
         } else {
-            sleep(most);
+            sleep(longest);
         }
     }
 }

@@ -48,13 +48,13 @@ impl Queue {
 
     /// Work that ran on the host in the device's stead.
     pub fn charge_host(&mut self, id: u32, ns: u64, now_ns: u64) {
-        self.given_ns += ns;
+        self.granted_ns += ns;
         let tenant = self.tenant(id);
         let backlogged = tenant.is_busy();
         if !backlogged {
             tenant.context.add_asked_ns(ns, 0);
         }
-        tenant.note_given(ns);
+        tenant.note_granted(ns);
         (tenant.seen_ns, tenant.left) = (now_ns, false);
         tenant.context.add_launch();
         tenant.context.add_host_ns(ns);
@@ -77,12 +77,12 @@ impl Queue {
             }
         }
         self.note_debt(id, now_ns);
-        self.given_ns += actual_ns;
+        self.granted_ns += actual_ns;
         let ended_ns = retired.ended_ns;
         let tenant = self.tenant(id);
         tenant.batches -= 1;
         tenant.context.add_gpu_ns(actual_ns);
-        tenant.note_given(actual_ns);
+        tenant.note_granted(actual_ns);
         tenant.meter.add(ended_ns.saturating_sub(actual_ns), ended_ns);
         self.note_asking(id, ended_ns);
         self.tell_shares(id, now_ns);

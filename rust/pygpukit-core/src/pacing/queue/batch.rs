@@ -12,8 +12,8 @@ impl Queue {
     /// A task that was cancelled and still has commands here.
     fn stopped(&self) -> Option<u32> {
         let stopped = |t: &Tenant| t.context.stopped() && !t.line.is_empty();
-        let found = self.tenants.iter().position(|t| t.as_ref().is_some_and(stopped));
-        found.map(|id| id as u32)
+        let index = self.tenants.iter().position(|t| t.as_ref().is_some_and(stopped));
+        index.map(|id| id as u32)
     }
 
     /// Commands that may be issued now, given what is unfinished on the device.
@@ -29,11 +29,11 @@ impl Queue {
         let Pace {
             span_ns,
             near_ns,
-            too_few,
+            min_flying,
         } = self.pace(now_ns);
         // Behind long work that cannot be cut one more turn would keep others waiting for as long again, and gains nothing.
         let plenty = in_flight_ns > near_ns.max(self.settings.direct_ns);
-        let enough = plenty || (in_flight_ns > near_ns && flying > too_few);
+        let enough = plenty || (in_flight_ns > near_ns && flying > min_flying);
         if enough || flying >= self.settings.flying {
             return None;
         }
@@ -41,13 +41,13 @@ impl Queue {
         self.count_wait(id, now_ns);
         let (mut items, mut batch_ns): (Vec<Item>, u64) = (Vec::new(), 0);
         while let Some(first) = self.tenant(id).line.front() {
-            let (work, wanted) = (first.work, first.wanted);
+            let (work, parts_asked) = (first.work, first.parts_asked);
             let cost = self.estimate(work); // measured meanwhile, perhaps
-            let wants = !wanted && self.wants_parts(work, cost);
+            let wants = !parts_asked && self.wants_parts(work, cost);
             let tenant = self.tenant(id);
             let first = &mut tenant.line[0];
             if wants {
-                first.wanted = true;
+                first.parts_asked = true;
                 first.command.want_parts();
             }
             let (part, cost) = first.next_part(cost, span_ns);
@@ -87,7 +87,7 @@ impl Queue {
             waiting += u32::from(!tenant.line.is_empty());
             idle += u32::from(tenant.line.is_empty() && here(&tenant));
         }
-        let (span_ns, near_ns, too_few) = match (waiting, idle) {
+        let (span_ns, near_ns, min_flying) = match (waiting, idle) {
             (_, 1..) => (settings.short_span_ns, settings.lead_ns, 0),
             (0 | 1, 0) => (settings.direct_span_ns, settings.direct_span_ns, 1),
             _ => (settings.span_ns, settings.span_ns, 1),
@@ -95,7 +95,7 @@ impl Queue {
         Pace {
             span_ns,
             near_ns,
-            too_few,
+            min_flying,
         }
     }
 }

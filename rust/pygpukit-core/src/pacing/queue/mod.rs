@@ -43,7 +43,7 @@ pub struct Queue {
     /// Commands deferred and not yet issued or dropped, and refusals not yet reported.
     deferred: u64,
     /// Device time that was given to all, as far as it is measured.
-    given_ns: u64,
+    granted_ns: u64,
 }
 
 impl Queue {
@@ -154,7 +154,7 @@ impl Queue {
             ns: cost.ns,
             command,
             next: 0,
-            wanted: false,
+            parts_asked: false,
             _counted: tenant.context.waiting(work.kind),
         });
         tenant.line_ns += cost.ns;
@@ -170,7 +170,7 @@ impl Queue {
     }
 
     fn note_asking(&mut self, id: u32, at_ns: u64) {
-        let all_ns = self.given_ns;
+        let all_ns = self.granted_ns;
         self.tenant(id).note_asking(at_ns, all_ns);
     }
 

@@ -29,7 +29,7 @@ impl Queue {
     /// Once a period, at the first of its work in it that is measured.
     pub(super) fn tell_shares(&mut self, id: u32, now_ns: u64) {
         let period = now_ns / SHARES_NS;
-        if period == std::mem::replace(&mut self.tenant(id).told, period) {
+        if period == std::mem::replace(&mut self.tenant(id).reported, period) {
             return;
         }
         if let (Some(observer), Some(tenant)) = (&self.observer, &self.tenants[id as usize]) {
@@ -87,7 +87,7 @@ impl Queue {
 
     /// What everybody got, and who was throttled, oldest first. Books what still waits, so that one that waits for ever is seen to.
     pub fn view(&mut self, now_ns: u64) -> (Vec<TenantView>, Vec<Throttle>) {
-        let all_ns = self.given_ns;
+        let all_ns = self.granted_ns;
         self.tenants
             .iter_mut()
             .flatten()

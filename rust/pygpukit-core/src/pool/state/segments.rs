@@ -22,8 +22,8 @@ impl State {
 
     /// As `chunks_of`, for who changes them.
     pub fn chunks(&self, segment: u64) -> Vec<u32> {
-        let found = self.segments.get(&segment);
-        found.map_or_else(Vec::new, |segment| self.chunks_of(segment).collect())
+        let entry = self.segments.get(&segment);
+        entry.map_or_else(Vec::new, |segment| self.chunks_of(segment).collect())
     }
 
     /// A new mapped segment: one Free chunk. Its memory is counted already.

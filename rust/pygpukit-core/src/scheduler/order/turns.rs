@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_bands_are_few() {
+    fn empty_bands_do_not_pile_up() {
         let mut queue = Turns::default();
         for priority in 0..1000 {
             queue.add(priority, 0, Key::of(priority as u64));
