@@ -74,16 +74,16 @@ static void store(unsigned char *slot, T value) {
 template <int digits, int bias>
 static uint16_t short_float(double value) {
   constexpr uint32_t kInfinity = 0x7fffu >> digits << digits;
-  constexpr int kLeast = 1 - bias - digits;  // weight of a subnormal's last bit
+  constexpr int kMinExponent = 1 - bias - digits;  // weight of a subnormal's last bit
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return sign | kInfinity | 1u << (digits - 1);
   if (std::isinf(value)) return sign | kInfinity;
   if (value == 0) return sign;
   int exponent = 0;
   std::frexp(value, &exponent);  // |value| in [2^(e-1), 2^e)
-  const int unit = std::max(exponent - digits - 1, kLeast);
+  const int unit = std::max(exponent - digits - 1, kMinExponent);
   const auto scaled = static_cast<uint32_t>(std::nearbyint(std::ldexp(std::fabs(value), -unit)));
-  const uint32_t bits = (static_cast<uint32_t>(unit - kLeast) << digits) + scaled;  // a carry raises the exponent
+  const uint32_t bits = (static_cast<uint32_t>(unit - kMinExponent) << digits) + scaled;  // a carry raises the exponent
   return static_cast<uint16_t>(sign | std::min(bits, kInfinity));
 }
 
@@ -199,16 +199,16 @@ static bool write_struct(const std::string &kernel, const Param &param, PyObject
 // Textures and surfaces, and where nothing else is declared their numbers, which other libraries may have made.
 static bool write_object(const std::string &kernel, const Param &param, PyObject *value, uint64_t stream, Pins *pins,
                          unsigned char *slot) {
-  const char *wanted = param.kind == ParamKind::kSurface ? "surface" : "texture";
+  const char *kind_name = param.kind == ParamKind::kSurface ? "surface" : "texture";
   DeviceObject *object = device_object(value);
   if (object == nullptr) {
     if (PyIndex_Check(value) && !is_array(value)) return write_integer(kernel, param, value, slot);
     return refuse(kernel, param,
-                  std::string("expected a ") + wanted + ", got " + described(value) + "; make one: gp." +
+                  std::string("expected a ") + kind_name + ", got " + described(value) + "; make one: gp." +
                       (param.kind == ParamKind::kSurface ? "Surface" : "Texture") + "(array)");
   }
   if (param.kind != ParamKind::kScalar && object->surface != (param.kind == ParamKind::kSurface))
-    return refuse(kernel, param, std::string("expected a ") + wanted + ", got a " + object->what());
+    return refuse(kernel, param, std::string("expected a ") + kind_name + ", got a " + object->what());
   if (object->handle == 0) return refuse(kernel, param, std::string("the ") + object->what() + " was closed");
   if (object->device != t_state.device) {
     raise_named("DeviceMismatchError", kernel + "(): parameter '" + param.name + "' is on device " +

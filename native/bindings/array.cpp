@@ -231,7 +231,7 @@ static PyObject *make_empty(PyObject *shape, PyObject *dtype) {
   if (!ensure_backend() || !ensure_dtypes()) return nullptr;
   if (dtype != nullptr && !dtype_code(dtype, &code)) return nullptr;
   PyObject *array = make_dense(nullptr, shape, code);
-  if (t_recorder != nullptr && array != nullptr) t_recorder->made(as_array(array));
+  if (t_recorder != nullptr && array != nullptr) t_recorder->note_new(as_array(array));
   return array;
 }
 

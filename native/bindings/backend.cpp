@@ -141,10 +141,10 @@ static uint64_t import_segment(int32_t fd, uint64_t nbytes) {
 
 static void release_segment(uint64_t address) {
   need_backend();
-  const auto found = g_segments->find(address);
-  if (found == g_segments->end()) throw py::value_error("not an imported segment: " + std::to_string(address));
-  const Segment segment = found->second;
-  g_segments->erase(found);
+  const auto segment_at = g_segments->find(address);
+  if (segment_at == g_segments->end()) throw py::value_error("not an imported segment: " + std::to_string(address));
+  const Segment segment = segment_at->second;
+  g_segments->erase(segment_at);
   pk_status status;
   {
     NoGil released;

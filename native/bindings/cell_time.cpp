@@ -32,10 +32,10 @@ class CellTime {
 };
 
 void set_mode(const Text &text) {
-  const std::string &wanted = text.utf8;
+  const std::string &requested = text.utf8;
   for (const auto &[name, mode] : kModes)
-    if (wanted == name) return set_timing(mode);
-  throw py::value_error("there is no timing '" + wanted + "': use 'on', 'exact' or 'off'");
+    if (requested == name) return set_timing(mode);
+  throw py::value_error("there is no timing '" + requested + "': use 'on', 'exact' or 'off'");
 }
 
 const char *mode_name() {

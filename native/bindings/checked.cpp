@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kUnitBytes = 256;        // what the pool rounds to at least
 constexpr uint64_t kSmallBytes = 64 << 10;  // below it arrays get room for a zone; larger ones keep their exact size
-constexpr size_t kMostBlocks = 64;
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr size_t kMaxBlocks = 64;
+constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 
 struct Freed {
   uint64_t pool, block, address, bytes;
@@ -45,18 +45,18 @@ void free_first() {
 
 bool is_checked(uint64_t function) { return driver_name() == "sim" && pk_sim_checked(function) != 0; }
 
-void checked_kernel_made() { ++g_checked_kernels; }
+void note_checked_kernel() { ++g_checked_kernels; }
 
 void checked_kernel_gone() {
   if (--g_checked_kernels == 0) release_quarantine();
 }
 
 bool quarantine(const Storage &storage) {
-  if (__builtin_expect(g_checked_kernels == 0, 1) || storage.bytes > kMostBytes) return false;
+  if (__builtin_expect(g_checked_kernels == 0, 1) || storage.bytes > kMaxBytes) return false;
   g_freed->push_back(
       {storage.pool, storage.block, storage.address, storage.bytes, name_of(storage.pool, storage.block)});
   g_freed_bytes += storage.bytes;
-  while (g_freed->size() > kMostBlocks || g_freed_bytes > kMostBytes) free_first();
+  while (g_freed->size() > kMaxBlocks || g_freed_bytes > kMaxBytes) free_first();
   return true;
 }
 

@@ -15,7 +15,7 @@ namespace pk {
 bool is_checked(uint64_t function);
 
 // As long as a checked kernel exists, freed blocks wait.
-void checked_kernel_made();
+void note_checked_kernel();
 void checked_kernel_gone();
 // True: the block is freed later.
 bool quarantine(const Storage &storage);

@@ -29,15 +29,15 @@ void raise_named(const char *name, const std::string &message) {
 
 // A fault that a checked kernel of the simulated device left: with what was found, field by field.
 static bool raise_finding(pk_status status, const std::string &doing) {
-  pk_sim_finding found;
-  if (driver_name() != "sim" || !pk_sim_get_finding(&found)) return false;
+  pk_sim_finding fault;
+  if (driver_name() != "sim" || !pk_sim_get_finding(&fault)) return false;
   PyObject *module = PyImport_ImportModule("pygpukit.core.errors");
   if (module == nullptr) return true;
-  PyObject *index = found.has_index ? PyLong_FromLongLong(found.index) : Py_NewRef(Py_None);
+  PyObject *index = fault.has_index ? PyLong_FromLongLong(fault.index) : Py_NewRef(Py_None);
   PyObject *finding =
-      PyObject_CallMethod(module, "Finding", "sNN(III)(III)iNN", found.kind, text_of(found.message),
-                          text_of(found.kernel), found.block[0], found.block[1], found.block[2], found.thread[0],
-                          found.thread[1], found.thread[2], found.line, text_of(found.array), index);
+      PyObject_CallMethod(module, "Finding", "sNN(III)(III)iNN", fault.kind, text_of(fault.message),
+                          text_of(fault.kernel), fault.block[0], fault.block[1], fault.block[2], fault.thread[0],
+                          fault.thread[1], fault.thread[2], fault.line, text_of(fault.array), index);
   Py_DECREF(module);
   if (finding == nullptr) return true;
   const std::string message = doing + ": " + g_driver->error_text(status);

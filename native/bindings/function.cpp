@@ -19,7 +19,7 @@ namespace pk {
 // Unloading waits for the kernels of a module. So a dropped module is put aside, and unloaded once the device is idle
 // anyway.
 static std::vector<uint64_t> *g_dropped = new std::vector<uint64_t>;  // under the GIL
-static constexpr size_t kMostDropped = 256;
+static constexpr size_t kMaxDropped = 256;
 
 void unload_dropped() {
   std::vector<uint64_t> modules;
@@ -32,7 +32,7 @@ void unload_dropped() {
 
 Module::Module(const std::string &image) {
   need_backend();
-  if (g_dropped->size() >= kMostDropped) unload_dropped();
+  if (g_dropped->size() >= kMaxDropped) unload_dropped();
   pk_status status;
   {
     NoGil released;
@@ -152,7 +152,7 @@ void bind_functions(py::module_ &m) {
       "next_wanted_slices",
       [](double timeout_s) {
         NoGil released;
-        return next_wanted(static_cast<uint64_t>(timeout_s * 1e9));
+        return next_request(static_cast<uint64_t>(timeout_s * 1e9));
       },
       py::arg("timeout_s"), "The handle of a kernel that a gate would like to launch in slices; 0 after the timeout.");
   m.def(

@@ -40,10 +40,11 @@ bool Step::keep(PyObject *array, uint64_t stream) {
 }
 
 void Step::let_go(PyObject *array) {
-  const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto &kept) { return kept.ptr() == array; });
-  if (found == arrays.end()) return;
+  const auto kept_array =
+      std::find_if(arrays.begin(), arrays.end(), [&](const auto &kept) { return kept.ptr() == array; });
+  if (kept_array == arrays.end()) return;
   unpin(as_array(array));
-  arrays.erase(found);
+  arrays.erase(kept_array);
 }
 
 int Step::set(PyObject *, PyObject *, uint64_t) { return 0; }
@@ -114,7 +115,7 @@ void Graph::build() {
     segments_.push_back({each_time ? 0 : captured(own->handle, first, last), first, last});
     first = last;
   }
-  if (own->keeper != nullptr) made_on_ = std::move(own);
+  if (own->keeper != nullptr) creator_ = std::move(own);
   built_ = true;
 }
 
@@ -207,12 +208,12 @@ static std::shared_ptr<Graph> capture_begin(const py::object &stream) {
 
 // One array for each storage that the graph uses.
 static py::list arrays(const Graph &graph) {
-  py::list found;
+  py::list results;
   std::set<const Storage *> seen;
   for (const auto &step : graph.steps)
     for (const py::object &array : step->arrays)
-      if (seen.insert(as_array(array.ptr())->storage).second) found.append(array);
-  return found;
+      if (seen.insert(as_array(array.ptr())->storage).second) results.append(array);
+  return results;
 }
 
 void bind_graphs(py::module_ &m) {

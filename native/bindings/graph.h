@@ -59,7 +59,7 @@ struct Graph : Capture {
   void build();
   void drop();
 
-  std::unique_ptr<Stream> made_on_;  // keeps the multiprocessors that the device's graphs run on, where they are a part
+  std::unique_ptr<Stream> creator_;  // keeps the multiprocessors that the device's graphs run on, where they are a part
   std::vector<Segment> segments_;
   bool built_ = false, finished_ = false;
 };

@@ -23,8 +23,8 @@ namespace {
 using Arrays = std::vector<py::object>;
 
 // An array of these dimensions (-1: any length), contiguous. Kept for the launch.
-const ArrayObject *given(const py::handle &object, int8_t dtype, std::initializer_list<int64_t> shape, const char *what,
-                         Arrays *kept) {
+const ArrayObject *checked_array(const py::handle &object, int8_t dtype, std::initializer_list<int64_t> shape,
+                                 const char *what, Arrays *kept) {
   if (!is_array(object.ptr())) throw py::type_error(std::string(what) + " must be a GPUArray");
   const ArrayObject *array = as_array(object.ptr());
   bool fits = array->dtype == dtype && array->contiguous && array->ndim == static_cast<int>(shape.size());
@@ -61,7 +61,7 @@ host::Part part_of(const py::handle &object, int64_t k, Arrays *kept) {
                        : kind == host::Kind::kF16  ? PK_FLOAT16
                        : kind == host::Kind::kBF16 ? PK_BFLOAT16
                                                    : PK_UINT8;
-  const ArrayObject *array = given(pair[1], dtype, {-1, plain ? k : part.weight.row_bytes()}, "a weight", kept);
+  const ArrayObject *array = checked_array(pair[1], dtype, {-1, plain ? k : part.weight.row_bytes()}, "a weight", kept);
   part.weight.at = at<const uint8_t>(array);
   part.rows = array->shape[0];
   return part;
@@ -72,8 +72,8 @@ host::Norm norm_of(const py::object &object, int64_t size, Arrays *kept) {
   host::Norm norm;
   if (object.is_none()) return norm;
   const auto all = py::cast<py::tuple>(object);
-  norm.weight = at(given(all[0], PK_FLOAT32, {size}, "a norm's weight", kept));
-  if (!all[1].is_none()) norm.bias = at(given(all[1], PK_FLOAT32, {size}, "a norm's bias", kept));
+  norm.weight = at(checked_array(all[0], PK_FLOAT32, {size}, "a norm's weight", kept));
+  if (!all[1].is_none()) norm.bias = at(checked_array(all[1], PK_FLOAT32, {size}, "a norm's bias", kept));
   norm.epsilon = py::cast<float>(all[2]);
   norm.centered = py::cast<bool>(all[3]);
   return norm;
@@ -90,7 +90,7 @@ void host_linear(const py::object &x, const py::object &out, const py::sequence 
                  const py::object &norm, const std::string &after) {
   Arrays kept;
   host::Linear linear{};
-  const ArrayObject *rows = given(x, PK_FLOAT32, {-1, -1}, "x", &kept);
+  const ArrayObject *rows = checked_array(x, PK_FLOAT32, {-1, -1}, "x", &kept);
   linear.x = at(rows);
   linear.rows = rows->shape[0];
   linear.k = rows->shape[1];
@@ -102,8 +102,8 @@ void host_linear(const py::object &x, const py::object &out, const py::sequence 
     columns += linear.parts.back().rows;
   }
   if (linear.after == host::After::kSilu && columns % 2 != 0) throw py::value_error("silu needs two halves");
-  if (!bias.is_none()) linear.bias = at(given(bias, PK_FLOAT32, {columns}, "a bias", &kept));
-  linear.out = at(given(out, PK_FLOAT32, {linear.rows, linear.columns()}, "out", &kept));
+  if (!bias.is_none()) linear.bias = at(checked_array(bias, PK_FLOAT32, {columns}, "a bias", &kept));
+  linear.out = at(checked_array(out, PK_FLOAT32, {linear.rows, linear.columns()}, "out", &kept));
   host_work(
       "linear",
       [linear] {
@@ -117,28 +117,29 @@ void host_linear(const py::object &x, const py::object &out, const py::sequence 
 // Where rows stand, and what they are turned with.
 host::Attention attention_of(const py::object &qkv, const py::object &positions, const py::object &slots,
                              const py::object &k, const py::object &v, Arrays *kept) {
-  host::Attention found{};
-  const ArrayObject *keys = given(k, PK_FLOAT32, {-1, -1, -1, -1}, "k", kept);
-  found.slot_count = keys->shape[0];
-  found.kv_heads = keys->shape[1];
-  found.size = keys->shape[2];
-  found.dim = keys->shape[3];
-  found.k = at(keys);
-  found.v = at(given(v, PK_FLOAT32, {found.slot_count, found.kv_heads, found.size, found.dim}, "v", kept));
-  const ArrayObject *rows = given(qkv, PK_FLOAT32, {-1, -1}, "qkv", kept);
-  found.qkv = at(rows);
-  found.rows = rows->shape[0];
-  found.heads = found.dim > 0 ? rows->shape[1] / found.dim - 2 * found.kv_heads : 0;
-  if (found.heads < 1 || (found.heads + 2 * found.kv_heads) * found.dim != rows->shape[1] ||
-      found.heads % found.kv_heads != 0)
+  host::Attention attention{};
+  const ArrayObject *keys = checked_array(k, PK_FLOAT32, {-1, -1, -1, -1}, "k", kept);
+  attention.slot_count = keys->shape[0];
+  attention.kv_heads = keys->shape[1];
+  attention.size = keys->shape[2];
+  attention.dim = keys->shape[3];
+  attention.k = at(keys);
+  attention.v = at(checked_array(v, PK_FLOAT32,
+                                 {attention.slot_count, attention.kv_heads, attention.size, attention.dim}, "v", kept));
+  const ArrayObject *rows = checked_array(qkv, PK_FLOAT32, {-1, -1}, "qkv", kept);
+  attention.qkv = at(rows);
+  attention.rows = rows->shape[0];
+  attention.heads = attention.dim > 0 ? rows->shape[1] / attention.dim - 2 * attention.kv_heads : 0;
+  if (attention.heads < 1 || (attention.heads + 2 * attention.kv_heads) * attention.dim != rows->shape[1] ||
+      attention.heads % attention.kv_heads != 0)
     throw py::value_error("qkv has another width than queries, keys and values of that cache");
-  found.positions = at<const int32_t>(given(positions, PK_INT32, {found.rows}, "positions", kept));
+  attention.positions = at<const int32_t>(checked_array(positions, PK_INT32, {attention.rows}, "positions", kept));
   const bool is_table = is_array(slots.ptr()) && as_array(slots.ptr())->ndim == 2;
-  const ArrayObject *table = is_table ? given(slots, PK_INT32, {found.rows, -1}, "slots", kept)
-                                      : given(slots, PK_INT32, {found.rows}, "slots", kept);
-  found.slots = at<const int32_t>(table);
-  found.blocks = is_table ? table->shape[1] : 1;
-  return found;
+  const ArrayObject *table = is_table ? checked_array(slots, PK_INT32, {attention.rows, -1}, "slots", kept)
+                                      : checked_array(slots, PK_INT32, {attention.rows}, "slots", kept);
+  attention.slots = at<const int32_t>(table);
+  attention.blocks = is_table ? table->shape[1] : 1;
+  return attention;
 }
 
 template <typename Work>
@@ -163,10 +164,10 @@ void host_place(const py::object &qkv, const py::object &positions, const py::ob
   host::Attention all = attention_of(qkv, positions, slots, k, v, &kept);
   if (!tables.is_none()) {
     const auto pair = py::cast<py::tuple>(tables);
-    const ArrayObject *cos = given(pair[0], PK_FLOAT32, {-1, all.dim / 2}, "a table of cosines", &kept);
+    const ArrayObject *cos = checked_array(pair[0], PK_FLOAT32, {-1, all.dim / 2}, "a table of cosines", &kept);
     all.table_rows = cos->shape[0];
     all.cos = at(cos);
-    all.sin = at(given(pair[1], PK_FLOAT32, {all.table_rows, all.dim / 2}, "a table of sines", &kept));
+    all.sin = at(checked_array(pair[1], PK_FLOAT32, {all.table_rows, all.dim / 2}, "a table of sines", &kept));
   }
   all.q_norm = norm_of(q_norm, all.dim, &kept);
   all.k_norm = norm_of(k_norm, all.dim, &kept);
@@ -177,7 +178,7 @@ void host_attention(const py::object &qkv, const py::object &positions, const py
                     const py::object &v, const py::object &out, float scale, int64_t window) {
   Arrays kept;
   host::Attention all = attention_of(qkv, positions, slots, k, v, &kept);
-  all.out = at(given(out, PK_FLOAT32, {all.rows, all.heads * all.dim}, "out", &kept));
+  all.out = at(checked_array(out, PK_FLOAT32, {all.rows, all.heads * all.dim}, "out", &kept));
   all.window = window;
   all.scale = scale;
   attention_work("attention", all, kept, [](const host::Attention &attention) { attention.step(); });
@@ -186,10 +187,10 @@ void host_attention(const py::object &qkv, const py::object &positions, const py
 // Rows of a weight as float32: out[i] = row number[i].
 void host_rows(const py::object &numbers, const py::object &part, const py::object &out) {
   Arrays kept;
-  const ArrayObject *to = given(out, PK_FLOAT32, {-1, -1}, "out", &kept);
+  const ArrayObject *to = checked_array(out, PK_FLOAT32, {-1, -1}, "out", &kept);
   const int64_t count = to->shape[0], k = to->shape[1];
   const host::Part table = part_of(part, k, &kept);
-  const int32_t *which = at<const int32_t>(given(numbers, PK_INT32, {count}, "numbers", &kept));
+  const int32_t *which = at<const int32_t>(checked_array(numbers, PK_INT32, {count}, "numbers", &kept));
   float *target = at(to);
   host_work(
       "embed",

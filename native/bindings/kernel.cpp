@@ -226,8 +226,8 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
   kernel->function = Py_NewRef(function);
   kernel->plan = new KernelPlan{name, pk_intern(name, std::string(name).size()), handle,
                                 {},   static_cast<uint32_t>(max_threads),        is_checked(handle)};
-  if (kernel->plan->checked) checked_kernel_made();
-  kernel_made(kernel->plan->name_id, handle);
+  if (kernel->plan->checked) note_checked_kernel();
+  note_kernel(kernel->plan->name_id, handle);
   if (!read_params(params, kernel->plan)) {
     Py_DECREF(kernel);
     return nullptr;

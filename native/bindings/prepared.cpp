@@ -43,9 +43,9 @@ class Recording {
 static PyTypeObject Prepared_Type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 static Entry (*g_table)[kWays] = nullptr;  // never freed: the interpreter may be gone before it
 static uint64_t g_clock = 0, g_hits = 0;
-static int g_wanted = -1;  // -1: on devices, not on the simulated one, where operations compute with NumPy
+static int g_prepares = -1;  // -1: on devices, not on the simulated one, where operations compute with NumPy
 
-static bool prepares() { return g_wanted >= 0 ? g_wanted > 0 : driver_name() != "sim"; }
+static bool prepares() { return g_prepares >= 0 ? g_prepares > 0 : driver_name() != "sim"; }
 
 static std::shared_ptr<const CallPlan> find(uint64_t hash, std::string_view signature) {
   for (Entry &entry : g_table[hash % kSets]) {
@@ -116,7 +116,7 @@ static PyObject *supplied(PyObject *, PyObject *args) {
 }
 
 static PyObject *prepare_calls(PyObject *, PyObject *wanted) {
-  g_wanted = wanted == Py_None ? -1 : PyObject_IsTrue(wanted);
+  g_prepares = wanted == Py_None ? -1 : PyObject_IsTrue(wanted);
   Py_RETURN_NONE;
 }
 

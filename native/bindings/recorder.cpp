@@ -43,7 +43,7 @@ int Recorder::add(const ArrayObject *array, int64_t low, int64_t high) {
   return plan_->slots++;
 }
 
-void Recorder::made(const ArrayObject *array) {
+void Recorder::note_new(const ArrayObject *array) {
   if (spoiled_) return;
   const int slot = add(array, 0, static_cast<int64_t>(array->storage->bytes));
   plan_->layouts.emplace_back(array);
@@ -137,7 +137,7 @@ struct Slots {
 };
 }  // namespace
 
-static PyObject *made_again(const ArrayLayout &layout) {
+static PyObject *made_anew(const ArrayLayout &layout) {
   Storage *storage = allocate(static_cast<uint64_t>(layout.size * pk_dtype_bytes(layout.dtype)));
   if (storage == nullptr) return nullptr;
   PyObject *array = array_over(storage, layout);
@@ -157,7 +157,7 @@ static bool launch_again(const Action &action, PyObject *const *arrays) {
 static bool do_again(const Action &action, const std::vector<ArrayLayout> &layouts, PyObject **arrays) {
   switch (action.kind) {
     case Action::kEmpty:
-      return (arrays[action.slot] = made_again(layouts[action.layout])) != nullptr;
+      return (arrays[action.slot] = made_anew(layouts[action.layout])) != nullptr;
     case Action::kView:
       return (arrays[action.slot] = array_over(as_array(arrays[action.other])->storage, layouts[action.layout])) !=
              nullptr;
@@ -173,9 +173,9 @@ static bool do_again(const Action &action, const std::vector<ArrayLayout> &layou
   return false;
 }
 
-PyObject *CallPlan::run(PyObject *const *given) const {
+PyObject *CallPlan::run(PyObject *const *inputs_of_call) const {
   Slots own = {{}, slots};
-  for (int i = 0; i < inputs; ++i) own.arrays[i] = Py_NewRef(given[i]);
+  for (int i = 0; i < inputs; ++i) own.arrays[i] = Py_NewRef(inputs_of_call[i]);
   for (const Action &action : actions) {
     if (!do_again(action, layouts, own.arrays)) return nullptr;
     for (const int slot : action.last) Py_CLEAR(own.arrays[slot]);

@@ -45,7 +45,7 @@ struct CallPlan {
 class Recorder {
  public:
   Recorder(CallPlan *plan, PyObject *const *inputs, int count);
-  void made(const ArrayObject *array);
+  void note_new(const ArrayObject *array);
   void viewed(const ArrayObject *array, PyObject *source);
   void supplied(PyObject *array, PyObject *function);
   void launched(PyObject *bound, PyObject *const *values, size_t count);

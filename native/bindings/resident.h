@@ -8,7 +8,7 @@
 namespace pk {
 
 // With the GIL. name: interned. Of kernels of one name the newest counts; where it is gone, none.
-void kernel_made(uint32_t name, uint64_t function);
+void note_kernel(uint32_t name, uint64_t function);
 void kernel_gone(uint32_t name, uint64_t function);
 
 void bind_residents(pybind11::module_ &m);

@@ -103,7 +103,7 @@ static void carry(const py::object &stream, int32_t device, uint32_t tenant, uin
 }
 
 // The frame that the running code is in, or None. Throws.
-static py::object wanted() {
+static py::object current_frame() {
   PyObject *value = nullptr;
   if (g_session_variable == nullptr) return py::none();
   if (PyContextVar_Get(g_session_variable, nullptr, &value) < 0) throw py::error_already_set();
@@ -137,7 +137,7 @@ static bool is_open(PyObject *frame) {
 
 bool follow_session_slow() {
   try {
-    const py::object next = wanted();
+    const py::object next = current_frame();
     PyObject *frame = next.is_none() ? nullptr : next.ptr();
     if (frame != t_frame) follow_to(next);
     return frame == nullptr || is_open(frame);
@@ -155,7 +155,7 @@ static py::object swap_session(const py::object &next) {
     g_session_variable = PyContextVar_New("pygpukit.session", nullptr);
     if (g_session_variable == nullptr) throw py::error_already_set();
   }
-  py::object before = wanted();
+  py::object before = current_frame();
   PyObject *token = PyContextVar_Set(g_session_variable, next.ptr());
   if (token == nullptr) throw py::error_already_set();
   Py_DECREF(token);
@@ -169,11 +169,11 @@ static void enter(const std::shared_ptr<Session> &session) {
     raise_named("ContextDestroyedError", "context '" + session->name + "' was destroyed; create it again");
     throw py::error_already_set();
   }
-  swap_session(py::cast(std::make_shared<Frame>(Frame{session, session->stream, session->device, wanted()})));
+  swap_session(py::cast(std::make_shared<Frame>(Frame{session, session->stream, session->device, current_frame()})));
 }
 
 static void leave(const std::shared_ptr<Session> &session) {
-  const py::object frame = wanted();
+  const py::object frame = current_frame();
   if (frame.is_none() || frame_of(frame.ptr()).session != session) {
     raise_named("GPUError", "this code is not in a session of context '" + session->name + "', or in one inside it");
     throw py::error_already_set();
@@ -183,7 +183,7 @@ static void leave(const std::shared_ptr<Session> &session) {
 
 // Whether the running code is in one, however deep.
 static bool inside(const std::shared_ptr<Session> &session) {
-  for (py::object frame = wanted(); !frame.is_none(); frame = frame_of(frame.ptr()).before)
+  for (py::object frame = current_frame(); !frame.is_none(); frame = frame_of(frame.ptr()).before)
     if (session == nullptr || frame_of(frame.ptr()).session == session) return true;
   return false;
 }

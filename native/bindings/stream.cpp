@@ -41,13 +41,14 @@ static void settle_first(uint64_t stream, const char *doing) {
   check(status, doing);
 }
 
-Stream::Stream(int32_t wanted_priority, const Space &space) : handle(0), id(0), priority(wanted_priority), owned(true) {
+Stream::Stream(int32_t requested_priority, const Space &space)
+    : handle(0), id(0), priority(requested_priority), owned(true) {
   need_backend();
   if (space.partition == 0 || space.device != t_state.device) {
-    check(g_driver->stream_create(wanted_priority, &handle), "creating a stream");
+    check(g_driver->stream_create(requested_priority, &handle), "creating a stream");
   } else {
     constexpr char kDoing[] = "creating a stream of a partition";
-    check(g_driver->sm_stream_create(space.partition, wanted_priority, &handle), kDoing);
+    check(g_driver->sm_stream_create(space.partition, requested_priority, &handle), kDoing);
     pk_gate_lane(handle, space.lane);
     Py_INCREF(keeper = space.owner);
   }

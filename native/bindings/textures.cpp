@@ -51,8 +51,8 @@ uint64_t counted(uint64_t pool, uint64_t bytes, const std::string &name) {
 
 // ---- arrays
 
-DeviceArray::DeviceArray(const pk_array &wanted, const std::string &name)
-    : shape(wanted), device((need_backend(), t_state.device)) {
+DeviceArray::DeviceArray(const pk_array &requested, const std::string &name)
+    : shape(requested), device((need_backend(), t_state.device)) {
   for (uint32_t i = 0; i < std::max(shape.levels, 1u); ++i) bytes += level_bytes(shape, i);
   collect_late(false);
   pool_ = default_pool();
@@ -171,10 +171,11 @@ static void make_texture(DeviceObject *object, const pk_texture &how) {
 }
 
 static std::unique_ptr<DeviceObject> texture_of_array(const std::shared_ptr<DeviceArray> &array, const Reading &how) {
-  auto made = std::make_unique<DeviceObject>(false, array->device);
-  made->memory = array;
-  make_texture(made.get(), how.on(array->shape.levels > 0 ? PK_RESOURCE_MIPMAPPED : PK_RESOURCE_ARRAY, array->handle));
-  return made;
+  auto created = std::make_unique<DeviceObject>(false, array->device);
+  created->memory = array;
+  make_texture(created.get(),
+               how.on(array->shape.levels > 0 ? PK_RESOURCE_MIPMAPPED : PK_RESOURCE_ARRAY, array->handle));
+  return created;
 }
 
 // Rows of device memory, without a copy; height 0: linear.
@@ -183,27 +184,27 @@ static std::unique_ptr<DeviceObject> texture_of_memory(const py::object &array, 
   need_backend();
   if (!is_array(array.ptr())) throw py::type_error("a texture of device memory needs a GPUArray");
   const ArrayObject *memory = as_array(array.ptr());
-  auto made = std::make_unique<DeviceObject>(false, memory->storage->device);
-  made->view = array;
-  pk_texture wanted = how.on(extents[1] > 0 ? PK_RESOURCE_PITCHED : PK_RESOURCE_LINEAR, address_of(memory));
-  wanted.format = format;
-  wanted.channels = channels;
-  wanted.width = extents[0];
-  wanted.height = extents[1];
-  wanted.pitch_bytes = extents[2];
+  auto created = std::make_unique<DeviceObject>(false, memory->storage->device);
+  created->view = array;
+  pk_texture sampled = how.on(extents[1] > 0 ? PK_RESOURCE_PITCHED : PK_RESOURCE_LINEAR, address_of(memory));
+  sampled.format = format;
+  sampled.channels = channels;
+  sampled.width = extents[0];
+  sampled.height = extents[1];
+  sampled.pitch_bytes = extents[2];
   Pins pins;  // the device looks at the memory
   need(pins.add(as_array(array.ptr()), t_state.stream));
-  make_texture(made.get(), wanted);
-  return made;
+  make_texture(created.get(), sampled);
+  return created;
 }
 
 static std::unique_ptr<DeviceObject> surface_of_array(const std::shared_ptr<DeviceArray> &array, uint32_t level) {
-  auto made = std::make_unique<DeviceObject>(true, array->device);
-  made->memory = array;
+  auto created = std::make_unique<DeviceObject>(true, array->device);
+  created->memory = array;
   collect_late(false);
   need_backend();
-  check(g_driver->surface_create(array->level(level), &made->handle), "making a surface");
-  return made;
+  check(g_driver->surface_create(array->level(level), &created->handle), "making a surface");
+  return created;
 }
 
 void bind_textures(py::module_ &m) {

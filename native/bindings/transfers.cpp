@@ -38,24 +38,24 @@ static bool overlaps(const Moving &moving, const ArrayObject *array) {
 
 // Another thread may change the list while this one waits: it works on a copy and looks entries up to end them.
 static void end_moving(Storage *storage, const Moving &ended) {
-  const auto found = g_moving->find(storage);
-  if (found == g_moving->end()) return;
-  std::erase_if(found->second, [&](const Moving &moving) {
+  const auto entry = g_moving->find(storage);
+  if (entry == g_moving->end()) return;
+  std::erase_if(entry->second, [&](const Moving &moving) {
     return moving.engine == ended.engine && moving.transfer == ended.transfer;
   });
-  if (!found->second.empty()) return;
-  g_moving->erase(found);
+  if (!entry->second.empty()) return;
+  g_moving->erase(entry);
   storage->moving = false;
 }
 
 bool await_transfers(const ArrayObject *array, uint64_t stream) {
   Storage *storage = array->storage;
-  const auto found = g_moving->find(storage);
-  if (found == g_moving->end() || forked()) return true;  // the driver refuses a forked process
+  const auto entry = g_moving->find(storage);
+  if (entry == g_moving->end() || forked()) return true;  // the driver refuses a forked process
   // Nothing but launches can be put into a captured stream, and nothing at all into one that is gone.
   const std::vector<uint64_t> alive = live_streams();
   const bool on_host = capture_of(stream) != nullptr || std::find(alive.begin(), alive.end(), stream) == alive.end();
-  const std::vector<Moving> all = found->second;
+  const std::vector<Moving> all = entry->second;
   if (!on_host && has_deferred()) {  // here, not while the engine is locked
     pk_status status;
     {

@@ -110,8 +110,8 @@ void note_waited(uint64_t stream, uint64_t begin_ns) {
 }
 
 uint64_t waited_ns(uint64_t stream) {
-  const auto found = g_waited_ns->find(stream);
-  return found == g_waited_ns->end() ? 0 : found->second;
+  const auto entry = g_waited_ns->find(stream);
+  return entry == g_waited_ns->end() ? 0 : entry->second;
 }
 
 void forget_waited(uint64_t stream) { g_waited_ns->erase(stream); }

@@ -6,10 +6,10 @@
 namespace pk::cuda {
 
 pk_status array_create(const pk_array *shape, uint64_t *array) {
-  const ArrayDescriptor wanted = {shape->width,  shape->height,   shape->depth,
-                                  shape->format, shape->channels, shape->flags};
-  if (shape->levels > 0) return PK_CU(cuMipmappedArrayCreate, array, &wanted, shape->levels);
-  return PK_CU(cuArray3DCreate, array, &wanted);
+  const ArrayDescriptor request = {shape->width,  shape->height,   shape->depth,
+                                   shape->format, shape->channels, shape->flags};
+  if (shape->levels > 0) return PK_CU(cuMipmappedArrayCreate, array, &request, shape->levels);
+  return PK_CU(cuArray3DCreate, array, &request);
 }
 
 pk_status array_destroy(uint64_t array, uint32_t levels) {
@@ -21,19 +21,19 @@ pk_status array_level(uint64_t mipmapped, uint32_t level, uint64_t *array) {
 }
 
 pk_status array_copy(const pk_array_copy *copy, uint64_t stream) {
-  Copy3D wanted = {};
-  CopySide &array = copy->into_array ? wanted.target : wanted.source;
-  CopySide &memory = copy->into_array ? wanted.source : wanted.target;
+  Copy3D request = {};
+  CopySide &array = copy->into_array ? request.target : request.source;
+  CopySide &memory = copy->into_array ? request.source : request.target;
   array.memory_type = kMemoryArray;
   array.array = copy->array;
   memory.memory_type = kMemoryDevice;
   memory.device = copy->address;
   memory.pitch = copy->row_bytes;
   memory.height = copy->rows;
-  wanted.width_bytes = copy->row_bytes;
-  wanted.height = copy->rows;
-  wanted.depth = copy->slices;
-  return PK_CU(cuMemcpy3DAsync, &wanted, stream);
+  request.width_bytes = copy->row_bytes;
+  request.height = copy->rows;
+  request.depth = copy->slices;
+  return PK_CU(cuMemcpy3DAsync, &request, stream);
 }
 
 pk_status texture_create(const pk_texture *texture, uint64_t *object) {

@@ -13,7 +13,7 @@ namespace {
 
 struct Context {
   std::atomic<Handle> handle = 0;  // 0: not retained yet; written once, after the rest
-  int32_t least_priority = 0;
+  int32_t lowest_priority = 0;
   int32_t greatest_priority = 0;
 };
 
@@ -28,7 +28,7 @@ pk_status retain(int32_t device) {
   Handle handle = 0;
   if (pk_status status = PK_CU(cuDevicePrimaryCtxRetain, &handle, library().devices[device].handle)) return status;
   if (pk_status status = PK_CU(cuCtxSetCurrent, handle)) return status;
-  if (pk_status status = PK_CU(cuCtxGetStreamPriorityRange, &context.least_priority, &context.greatest_priority)) {
+  if (pk_status status = PK_CU(cuCtxGetStreamPriorityRange, &context.lowest_priority, &context.greatest_priority)) {
     return status;
   }
   context.handle.store(handle, std::memory_order_release);
@@ -76,12 +76,12 @@ pk_status memory_info(uint64_t *free_bytes, uint64_t *total_bytes) {
   return status;
 }
 
-pk_status clamp_priority(int32_t wanted, int32_t *allowed) {
+pk_status clamp_priority(int32_t requested, int32_t *allowed) {
   if (t_device < 0) return fail(kErrorInvalidContext, "stream_create", nullptr);
   const Context &context = g_contexts[t_device];
-  *allowed = wanted;  // numerically lower is more urgent
-  if (wanted > context.least_priority) *allowed = context.least_priority;
-  if (wanted < context.greatest_priority) *allowed = context.greatest_priority;
+  *allowed = requested;  // numerically lower is more urgent
+  if (requested > context.lowest_priority) *allowed = context.lowest_priority;
+  if (requested < context.greatest_priority) *allowed = context.greatest_priority;
   return PK_OK;
 }
 
@@ -99,11 +99,11 @@ pk_status device_info(int32_t device, pk_device_info *info) {
   Uuid uuid = {};
   if (pk_status status = PK_CU(cuDeviceGetUuid, &uuid, known.handle)) return status;
   std::memcpy(info->uuid, uuid.bytes, sizeof(info->uuid));
-  struct Wanted {
+  struct Requested {
     int32_t attribute;
     int32_t *value;
   };
-  const Wanted required[] = {
+  const Requested required[] = {
       {kMultiprocessorCount, &info->multiprocessor_count},
       {kWarpSize, &info->warp_size},
       {kMaxThreadsPerBlock, &info->max_threads_per_block},
@@ -120,14 +120,14 @@ pk_status device_info(int32_t device, pk_device_info *info) {
       {kRegistersPerMultiprocessor, &info->registers_per_multiprocessor},
       {kL2Bytes, &info->l2_bytes},
   };
-  for (const Wanted &entry : required) {
+  for (const Requested &entry : required) {
     if (pk_status status = PK_CU(cuDeviceGetAttribute, entry.value, entry.attribute, known.handle)) return status;
   }
   // Virtual devices may not tell these: 0 = unknown.
-  const Wanted if_known[] = {{kClockKhz, &info->clock_khz},
-                             {kMemoryClockKhz, &info->memory_clock_khz},
-                             {kMemoryBusBits, &info->memory_bus_bits}};
-  for (const Wanted &entry : if_known) {
+  const Requested if_known[] = {{kClockKhz, &info->clock_khz},
+                                {kMemoryClockKhz, &info->memory_clock_khz},
+                                {kMemoryBusBits, &info->memory_bus_bits}};
+  for (const Requested &entry : if_known) {
     if (g_api.cuDeviceGetAttribute(entry.value, entry.attribute, known.handle) != PK_OK) *entry.value = 0;
   }
   if (g_api.cuDeviceGetAttribute(&info->mps, kMpsEnabled, known.handle) != PK_OK) info->mps = -1;

@@ -15,7 +15,7 @@ Dynlib dynlib_open(const std::string &name, bool) {
   Dynlib library;
   library.handle = reinterpret_cast<void *>(LoadLibraryExA(name.c_str(), nullptr, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS));
   const DWORD code = library.handle == nullptr ? GetLastError() : 0;
-  library.found = code != ERROR_MOD_NOT_FOUND;
+  library.exists = code != ERROR_MOD_NOT_FOUND;
   if (code != 0) library.error = name + ": system error " + std::to_string(code);
   return library;
 }
@@ -42,13 +42,13 @@ std::string nvrtc_builtins_name(int major, int minor) {
 Dynlib dynlib_open(const std::string &name, bool global) {
   Dynlib library;
   library.handle = dlopen(name.c_str(), RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL));
-  library.found = true;
+  library.exists = true;
   if (library.handle == nullptr) {
     const char *text = dlerror();
     library.error = text != nullptr ? text : name + ": no reason given";
     // The loader has no error code; a missing file is told apart by its own name in front of this text (a missing
     // dependency has the dependency's name there).
-    library.found = library.error.rfind(name + ": cannot open shared object file: No such file", 0) != 0;
+    library.exists = library.error.rfind(name + ": cannot open shared object file: No such file", 0) != 0;
   }
   return library;
 }

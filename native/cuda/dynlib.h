@@ -12,7 +12,7 @@ constexpr const char *kCudaLibrary = "libcuda.so.1";
 
 struct Dynlib {
   void *handle = nullptr;  // null: not open
-  bool found = false;      // false: no file of that name; true with a null handle: a file that does not load
+  bool exists = false;     // false: no file of that name; true with a null handle: a file that does not load
   std::string error;       // the system's text when it did not open
 
   void *symbol(const char *name) const;  // null when absent

@@ -58,7 +58,7 @@ std::string failure_text(const char *call, Result status) {
 std::string open_and_resolve(Library *library) {
   const Dynlib file = dynlib_open(kCudaLibrary);
   if (file.handle == nullptr) {
-    return "CUDA driver not detected (" + (file.found ? file.error : std::string(kCudaLibrary) + " not found") + ")";
+    return "CUDA driver not detected (" + (file.exists ? file.error : std::string(kCudaLibrary) + " not found") + ")";
   }
   const auto get_version = reinterpret_cast<DriverGetVersion>(file.symbol("cuDriverGetVersion"));
   library->path = get_version != nullptr ? dynlib_path_of(reinterpret_cast<void *>(get_version)) : kCudaLibrary;

@@ -86,7 +86,7 @@ pk_status function_info(uint64_t function, pk_function_info *info) {
   const struct {
     int32_t attribute;
     int32_t *value;
-  } wanted[] = {
+  } attributes[] = {
       {kFunctionMaxThreads, &info->max_threads_per_block},
       {kFunctionStaticShared, &info->static_shared_bytes},
       {kFunctionConst, &info->const_bytes},
@@ -94,7 +94,7 @@ pk_status function_info(uint64_t function, pk_function_info *info) {
       {kFunctionRegisters, &info->registers},
       {kFunctionBinaryVersion, &info->binary_version},
   };
-  for (const auto &entry : wanted) {
+  for (const auto &entry : attributes) {
     if (pk_status status = PK_CU(cuFuncGetAttribute, entry.value, entry.attribute, function)) return status;
   }
   info->param_count = -1;

@@ -61,9 +61,9 @@ pk_status groups_here(const Device **device, const std::vector<DevResource> **gr
   std::lock_guard<std::mutex> lock(*g_mutex);
   Split &known = g_splits[*device - library().devices];
   if (!known.done) {
-    std::vector<DevResource> made;
-    if (pk_status status = split(**device, &made)) return status;
-    known.groups = std::move(made);
+    std::vector<DevResource> split_groups;
+    if (pk_status status = split(**device, &split_groups)) return status;
+    known.groups = std::move(split_groups);
     known.done = true;
   }
   *groups = &known.groups;  // never changed again

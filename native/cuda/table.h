@@ -10,8 +10,8 @@ pk_status device_info(int32_t device, pk_device_info *info);
 pk_status device_use(int32_t device);
 pk_status device_wait();
 pk_status memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
-const Device *current_device();                              // of this thread; null before device_use()
-pk_status clamp_priority(int32_t wanted, int32_t *allowed);  // to the current device's range
+const Device *current_device();                                 // of this thread; null before device_use()
+pk_status clamp_priority(int32_t requested, int32_t *allowed);  // to the current device's range
 
 // memory.cpp
 pk_status granularity(uint64_t *bytes);

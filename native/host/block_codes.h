@@ -26,8 +26,8 @@ PK_INLINE Lanes leading_halves(const uint8_t *block) {
   int both;
   __builtin_memcpy(&both, block, 4);
   const __m512i places = _mm512_set_epi32(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-  const __m512 given = _mm512_castps128_ps512(_mm_cvtph_ps(_mm_cvtsi32_si128(both)));
-  return {{reinterpret_cast<Floats>(_mm512_maskz_permutexvar_ps(0xffff, places, given))}};
+  const __m512 factors = _mm512_castps128_ps512(_mm_cvtph_ps(_mm_cvtsi32_si128(both)));
+  return {{reinterpret_cast<Floats>(_mm512_maskz_permutexvar_ps(0xffff, places, factors))}};
 #else
   return halves(half(block), half(block + 2));
 #endif
@@ -138,10 +138,10 @@ struct Lowered {
   PK_INLINE Scaled scaled(const Codes &x, int64_t unit, Lanes &shift) const {
     const Lanes both = scales * load(x.table + unit * 2 * kTable);
     shift = shift + both;
-    Scaled found;
-    store(found.scale, both);
-    settle(found.scale);
-    return found;
+    Scaled block_scales;
+    store(block_scales.scale, both);
+    settle(block_scales.scale);
+    return block_scales;
   }
   static PK_INLINE Lanes lanes(const Scaled &all, int n) { return halves(all.scale[2 * n], all.scale[2 * n + 1]); }
   static PK_INLINE float added(const Lanes &shift) {
@@ -178,10 +178,10 @@ struct Q6_K_Codes {
   PK_INLINE explicit Q6_K_Codes(const uint8_t *from)
       : at(from), scales(floats(wide(*reinterpret_cast<const Signed *>(from + 192))) * half(from + 208)) {}
   PK_INLINE Scaled scaled(const Codes &x, int64_t unit, Lanes &) const {
-    Scaled found;
-    store(found.scale, scales * doubled(x.table + unit * 2 * kTable));
-    settle(found.scale);
-    return found;
+    Scaled block_scales;
+    store(block_scales.scale, scales * doubled(x.table + unit * 2 * kTable));
+    settle(block_scales.scale);
+    return block_scales;
   }
   static PK_INLINE Lanes lanes(const Scaled &all, int n) { return quarters(all.scale + 4 * n); }
   PK_INLINE Pair pair(int n) const { return {codes(2 * n), codes(2 * n + 1)}; }

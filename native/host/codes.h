@@ -7,8 +7,8 @@
 namespace pk::host {
 namespace {
 
-constexpr float kMostCode = 32639;     // 127 * 256 + 127: the high byte stays one
-constexpr float kLeastGiven = 1e-30f;  // 32 elements that are all smaller count as zeros: 1 / scale must be a float
+constexpr float kMaxCode = 32639;      // 127 * 256 + 127: the high byte stays one
+constexpr float kMinLargest = 1e-30f;  // 32 elements that are all smaller count as zeros: 1 / scale must be a float
 constexpr int kTable = 8;              // steps whose scales and sums lie together
 
 // A row of x in the memory that coded_bytes() counts. x = scale * whole, whole = 256 * high + low.
@@ -32,13 +32,13 @@ struct Codes {
 
 // One step of 32 elements. Infinities and NaN become a scale of NaN, and so a result of NaN.
 PK_INLINE void code_step(const float *x, const Codes &to, int64_t step) {
-  float most = 0;
+  float largest = 0;
   for (int i = 0; i < kStep; ++i) {
     const float size = __builtin_fabsf(x[i]);
-    most = most < size || size != size ? size : most;
+    largest = largest < size || size != size ? size : largest;
   }
-  const bool finite = most < __builtin_inff(), some = finite && most >= kLeastGiven;
-  const float scale = some ? most / kMostCode : finite ? 0.0f : __builtin_nanf(""), inverse = kMostCode / most;
+  const bool finite = largest < __builtin_inff(), some = finite && largest >= kMinLargest;
+  const float scale = some ? largest / kMaxCode : finite ? 0.0f : __builtin_nanf(""), inverse = kMaxCode / largest;
   int32_t all = 0;
   for (int four = 0; four < kStep / 4; ++four) {
     int32_t sum = 0;
@@ -100,9 +100,9 @@ struct Pair {
 // (codes - 2^kLess) times x, added up in fours, of the 64 elements from `at`. Nothing is taken away where kLess is -1.
 #if defined(__AVX512VNNI__)
 template <int kLess>
-PK_INLINE Ints fours(const Pair &given, const Codes &x, int64_t at) {
-  const __m512i codes = _mm512_inserti64x4(_mm512_castsi256_si512(reinterpret_cast<__m256i>(given.first)),
-                                           reinterpret_cast<__m256i>(given.second), 1);
+PK_INLINE Ints fours(const Pair &weights, const Codes &x, int64_t at) {
+  const __m512i codes = _mm512_inserti64x4(_mm512_castsi256_si512(reinterpret_cast<__m256i>(weights.first)),
+                                           reinterpret_cast<__m256i>(weights.second), 1);
   const __m512i high = _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes, _mm512_loadu_si512(x.high + at));
   __m512i sums = _mm512_slli_epi32(high, 8);
   if constexpr (kLess >= 0)
@@ -110,16 +110,16 @@ PK_INLINE Ints fours(const Pair &given, const Codes &x, int64_t at) {
   return {{reinterpret_cast<Wholes>(_mm512_dpbusd_epi32(sums, codes, _mm512_loadu_si512(x.low + at)))}};
 }
 #elif defined(__AVX2__)
-PK_INLINE __m256i eight_fours(Step given, const int16_t *x) {
-  const __m256i codes = reinterpret_cast<__m256i>(given), *at = reinterpret_cast<const __m256i *>(x);
+PK_INLINE __m256i eight_fours(Step weights, const int16_t *x) {
+  const __m256i codes = reinterpret_cast<__m256i>(weights), *at = reinterpret_cast<const __m256i *>(x);
   const __m256i a = _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(codes)), _mm256_loadu_si256(at));
   const __m256i b =
       _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(codes, 1)), _mm256_loadu_si256(at + 1));
   return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8);  // hadd goes by halves of registers
 }
 template <int kLess>
-PK_INLINE Ints fours(const Pair &given, const Codes &x, int64_t at) {
-  const __m256i a = eight_fours(given.first, x.whole + at), b = eight_fours(given.second, x.whole + at + kStep);
+PK_INLINE Ints fours(const Pair &weights, const Codes &x, int64_t at) {
+  const __m256i a = eight_fours(weights.first, x.whole + at), b = eight_fours(weights.second, x.whole + at + kStep);
   Ints sums;
 #if defined(__AVX512F__)
   sums.of[0] = reinterpret_cast<Wholes>(_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1));
@@ -132,17 +132,17 @@ PK_INLINE Ints fours(const Pair &given, const Codes &x, int64_t at) {
 }
 #else
 template <int kLess>
-PK_INLINE Ints fours(const Pair &given, const Codes &x, int64_t at) {
+PK_INLINE Ints fours(const Pair &weights, const Codes &x, int64_t at) {
   uint8_t codes[2 * kStep];
-  __builtin_memcpy(codes, &given, sizeof codes);
+  __builtin_memcpy(codes, &weights, sizeof codes);
   int32_t sums[kLanes];
   for (int four = 0; four < kLanes; ++four) {
     sums[four] = 0;
     for (int i = 0; i < 4; ++i) sums[four] += codes[four * 4 + i] * x.whole[at + four * 4 + i];
   }
-  const Ints found = load_ints(sums);
-  if constexpr (kLess >= 0) return found + (load_ints(x.fours + at / 4) << kLess);
-  return found;
+  const Ints whole_sums = load_ints(sums);
+  if constexpr (kLess >= 0) return whole_sums + (load_ints(x.fours + at / 4) << kLess);
+  return whole_sums;
 }
 #endif
 

@@ -14,7 +14,7 @@ namespace pk {
 namespace {
 
 constexpr int64_t kLookingNs = 100'000;  // for work, before a thread sleeps
-constexpr int kMostThreads = 64;
+constexpr int kMaxThreads = 64;
 
 inline void rest() {
 #if defined(__x86_64__)
@@ -35,8 +35,8 @@ T changed(const std::atomic<T> &value, T seen) {
   const int64_t until = now_ns() + kLookingNs;
   do {
     for (int i = 0; i < 64; ++i) {
-      const T found = value.load(std::memory_order_acquire);
-      if (found != seen) return found;
+      const T now = value.load(std::memory_order_acquire);
+      if (now != seen) return now;
       rest();
     }
   } while (now_ns() < until);
@@ -44,11 +44,11 @@ T changed(const std::atomic<T> &value, T seen) {
   return value.load(std::memory_order_acquire);
 }
 
-int threads_wanted() {
+int thread_count() {
   const char *said = std::getenv("PYGPUKIT_HOST_THREADS");
   const int number = said == nullptr ? 0 : std::atoi(said);
-  const int wanted = number > 0 ? number : static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(wanted, 1, kMostThreads);
+  const int requested = number > 0 ? number : static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(requested, 1, kMaxThreads);
 }
 
 class Crew {
@@ -96,12 +96,12 @@ std::atomic<Crew *> g_crew{nullptr};
 std::mutex g_making;
 
 Crew &crew() {
-  if (Crew *found = g_crew.load()) return *found;
+  if (Crew *crew = g_crew.load()) return *crew;
   std::lock_guard<std::mutex> hold(g_making);
   if (g_crew.load() == nullptr) {
     static const int registered = pthread_atfork(nullptr, nullptr, [] { g_crew.store(nullptr); });
     (void)registered;
-    g_crew.store(new Crew(threads_wanted()));  // never freed: its threads may still look at it
+    g_crew.store(new Crew(thread_count()));  // never freed: its threads may still look at it
   }
   return *g_crew.load();
 }

@@ -153,13 +153,13 @@ PK_INLINE Bytes group_codes(const uint8_t *block) {
 }
 
 struct Groups {
-  float scale[kLanes], least[kLanes];  // the first eight, and the last eight
+  float scale[kLanes], minimum[kLanes];  // the first eight, and the last eight
   PK_INLINE explicit Groups(const uint8_t *block) {
     const Lanes all = floats(wide(group_codes(block)));
     store(scale, all * half(block));
-    store(least, all * half(block + 2));
+    store(minimum, all * half(block + 2));
     settle(scale);
-    settle(least);
+    settle(minimum);
   }
 };
 
@@ -172,9 +172,9 @@ struct Q4_K {
     for (int pair = 0; pair < 4; ++pair) {
       const uint8_t *at = block + 16 + 32 * pair;
       const Ints a = wide(load_bytes(at)), b = wide(load_bytes(at + 16));
-      const auto first = lowered(groups.scale[2 * pair], groups.least[8 + 2 * pair]);
+      const auto first = lowered(groups.scale[2 * pair], groups.minimum[8 + 2 * pair]);
       use(2 * pair, first(a), first(b));
-      const auto second = lowered(groups.scale[2 * pair + 1], groups.least[8 + 2 * pair + 1]);
+      const auto second = lowered(groups.scale[2 * pair + 1], groups.minimum[8 + 2 * pair + 1]);
       use(2 * pair + 1, second(a >> 4), second(b >> 4));
     }
   }
@@ -192,8 +192,8 @@ struct Q5_K {
       const int shift = group % 2 * 4;
       const Bytes a = right(load_bytes(at), shift, 15) | fifth(high_a, group);
       const Bytes b = right(load_bytes(at + 16), shift, 15) | fifth(high_b, group);
-      const float scale = groups.scale[group], least = groups.least[8 + group];
-      use(group, floats(wide(a)) * scale - least, floats(wide(b)) * scale - least);
+      const float scale = groups.scale[group], minimum = groups.minimum[8 + group];
+      use(group, floats(wide(a)) * scale - minimum, floats(wide(b)) * scale - minimum);
     }
   }
   static PK_INLINE Bytes fifth(Bytes bits, int group) {

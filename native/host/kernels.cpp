@@ -32,8 +32,8 @@ static const Kernels &chosen() {
 }
 
 const Kernels &kernels() {
-  static const Kernels &found = chosen();
-  return found;
+  static const Kernels &table = chosen();
+  return table;
 }
 
 const Format &format_of(Kind kind) {

@@ -11,11 +11,11 @@ template <typename F, int kRows>
 PK_INLINE void dots(const Weight &w, const uint8_t *at, int64_t row_bytes, const float *x, float *out) {
   Lanes first[kRows], second[kRows];
   for (int row = 0; row < kRows; ++row) first[row] = second[row] = every(0);
-  const auto add = [&](int row, const uint8_t *from, const float *given) __attribute__((always_inline)) {
+  const auto add = [&](int row, const uint8_t *from, const float *input) __attribute__((always_inline)) {
     F::each(
         from, [&](int, const Lanes &a, const Lanes &b) __attribute__((always_inline)) {
-          first[row] = first[row] + a * load(given);
-          second[row] = second[row] + b * load(given + kLanes);
+          first[row] = first[row] + a * load(input);
+          second[row] = second[row] + b * load(input + kLanes);
         });
   };
   const int64_t steps = w.k / kStep;
@@ -162,8 +162,8 @@ PK_INLINE void coded_sums(int64_t k, const uint8_t *w, int64_t row_bytes, const 
       const Pair pair = block.pair(n);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        const Codes given(x + r * coded_bytes(k), k);
-        const Ints products = fours<C::kLess>(pair, given, unit * C::kElements + n * 2 * kStep);
+        const Codes codes_of_x(x + r * coded_bytes(k), k);
+        const Ints products = fours<C::kLess>(pair, codes_of_x, unit * C::kElements + n * 2 * kStep);
         sum[r][c] = sum[r][c] + floats(products) * C::lanes(scaled[r], n);
       }
     }
@@ -200,14 +200,14 @@ void coded_rows(int64_t k, const uint8_t *w, int64_t row_bytes, const uint8_t *x
 
 void coded(const Weight &w, const uint8_t *x, int64_t rows, int64_t first, int64_t count, float *out,
            int64_t out_stride) {
-  constexpr int kMost = 4;
+  constexpr int kMaxRows = 4;
   with_codes(w.kind, [&](auto format) {
     using C = typename decltype(format)::type;
     const int64_t row_bytes = w.k / kStep * kStep * C::kBytes / C::kElements;
     const uint8_t *from = w.at + first * row_bytes;
     int64_t r = 0;
-    for (; r + kMost <= rows; r += kMost)
-      coded_rows<C, kMost>(w.k, from, row_bytes, x + r * coded_bytes(w.k), count, out + r * out_stride, out_stride);
+    for (; r + kMaxRows <= rows; r += kMaxRows)
+      coded_rows<C, kMaxRows>(w.k, from, row_bytes, x + r * coded_bytes(w.k), count, out + r * out_stride, out_stride);
     for (; r < rows; ++r)
       coded_rows<C, 1>(w.k, from, row_bytes, x + r * coded_bytes(w.k), count, out + r * out_stride, out_stride);
   });
@@ -222,13 +222,13 @@ PK_INLINE void sums(const float *x, const float *w, int64_t width, float *out, i
     Lanes weights[kColumns];
     for (int c = 0; c < kColumns; ++c) weights[c] = load(w + c * width + k);
     for (int r = 0; r < kRows; ++r) {
-      const Lanes given = load(x + r * width + k);
-      for (int c = 0; c < kColumns; ++c) first[r][c] = first[r][c] + weights[c] * given;
+      const Lanes inputs = load(x + r * width + k);
+      for (int c = 0; c < kColumns; ++c) first[r][c] = first[r][c] + weights[c] * inputs;
     }
     for (int c = 0; c < kColumns; ++c) weights[c] = load(w + c * width + k + kLanes);
     for (int r = 0; r < kRows; ++r) {
-      const Lanes given = load(x + r * width + k + kLanes);
-      for (int c = 0; c < kColumns; ++c) second[r][c] = second[r][c] + weights[c] * given;
+      const Lanes inputs = load(x + r * width + k + kLanes);
+      for (int c = 0; c < kColumns; ++c) second[r][c] = second[r][c] + weights[c] * inputs;
     }
   }
   for (int r = 0; r < kRows; ++r)
@@ -301,55 +301,54 @@ void norm(const float *x, const float *weight, const float *bias, int64_t count,
 
 // fn(number of the key, where its elements begin), in order.
 template <typename Fn>
-PK_INLINE void each_key(const Look &given, const Fn &fn) {
-  int64_t key = 0, skipped = given.skipped;
-  for (const int32_t *block = given.blocks; key < given.keys; ++block) {
-    const int64_t left = given.block - skipped, end = given.keys - key < left ? given.keys : key + left;
-    for (int64_t place = *block * given.stride + skipped * given.dim; key < end; ++key, place += given.dim)
-      fn(key, place);
+PK_INLINE void each_key(const Look &task, const Fn &fn) {
+  int64_t key = 0, skipped = task.skipped;
+  for (const int32_t *block = task.blocks; key < task.keys; ++block) {
+    const int64_t left = task.block - skipped, end = task.keys - key < left ? task.keys : key + left;
+    for (int64_t place = *block * task.stride + skipped * task.dim; key < end; ++key, place += task.dim) fn(key, place);
     skipped = 0;
   }
 }
 
-void look(const Look &given) {
-  const int64_t dim = given.dim, whole = dim / kStep * kStep;
-  float most = -__builtin_inff();
-  each_key(given, [&](int64_t key, int64_t place) {
-    const float *k = given.k + place;
+void look(const Look &task) {
+  const int64_t dim = task.dim, whole = dim / kStep * kStep;
+  float largest = -__builtin_inff();
+  each_key(task, [&](int64_t key, int64_t place) {
+    const float *k = task.k + place;
     Lanes first = every(0), second = every(0);
     for (int64_t d = 0; d < whole; d += kStep) {
-      first = first + load(given.q + d) * load(k + d);
-      second = second + load(given.q + d + kLanes) * load(k + d + kLanes);
+      first = first + load(task.q + d) * load(k + d);
+      second = second + load(task.q + d + kLanes) * load(k + d + kLanes);
     }
     float score = added(first, second);
-    for (int64_t d = whole; d < dim; ++d) score += given.q[d] * k[d];
-    given.scores[key] = score *= given.scale;
-    most = score > most ? score : most;
+    for (int64_t d = whole; d < dim; ++d) score += task.q[d] * k[d];
+    task.scores[key] = score *= task.scale;
+    largest = score > largest ? score : largest;
   });
-  lane_by_lane(given.scores, given.scores, given.scores, given.keys, given.scores,
-               [most](const Lanes &s, const Lanes &, const Lanes &) { return exponential(s - most); });
-  const float total = summed(given.scores, given.keys, [](const Lanes &v) { return v; });
+  lane_by_lane(task.scores, task.scores, task.scores, task.keys, task.scores,
+               [largest](const Lanes &s, const Lanes &, const Lanes &) { return exponential(s - largest); });
+  const float total = summed(task.scores, task.keys, [](const Lanes &v) { return v; });
   for (int64_t d = 0; d < dim; d += 4 * kLanes) {
     const int64_t lanes = (dim - d) / kLanes < 4 ? (dim - d) / kLanes : 4;
     if (lanes == 4) {
       Lanes sum[4] = {every(0), every(0), every(0), every(0)};
-      each_key(given, [&](int64_t key, int64_t place) {
-        for (int i = 0; i < 4; ++i) sum[i] = sum[i] + load(given.v + place + d + i * kLanes) * given.scores[key];
+      each_key(task, [&](int64_t key, int64_t place) {
+        for (int i = 0; i < 4; ++i) sum[i] = sum[i] + load(task.v + place + d + i * kLanes) * task.scores[key];
       });
-      for (int i = 0; i < 4; ++i) store(given.out + d + i * kLanes, sum[i] / total);
+      for (int i = 0; i < 4; ++i) store(task.out + d + i * kLanes, sum[i] / total);
       continue;
     }
     for (int64_t i = 0; i < lanes; ++i) {
       Lanes sum = every(0);
-      each_key(given, [&](int64_t key, int64_t place) {
-        sum = sum + load(given.v + place + d + i * kLanes) * given.scores[key];
+      each_key(task, [&](int64_t key, int64_t place) {
+        sum = sum + load(task.v + place + d + i * kLanes) * task.scores[key];
       });
-      store(given.out + d + i * kLanes, sum / total);
+      store(task.out + d + i * kLanes, sum / total);
     }
     for (int64_t at = d + lanes * kLanes; at < dim && at < d + 4 * kLanes; ++at) {
       float sum = 0;
-      each_key(given, [&](int64_t key, int64_t place) { sum += given.v[place + at] * given.scores[key]; });
-      given.out[at] = sum / total;
+      each_key(task, [&](int64_t key, int64_t place) { sum += task.v[place + at] * task.scores[key]; });
+      task.out[at] = sum / total;
     }
   }
 }

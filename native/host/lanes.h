@@ -27,15 +27,15 @@ typedef float Floats __attribute__((vector_size(kRegister), aligned(4), may_alia
 typedef int32_t Wholes __attribute__((vector_size(kRegister), aligned(4), may_alias));
 
 // Compilers take vectors that are wider than a register apart, number by number; so here are registers, and loops.
-#define PK_MANY(type, register)                                                        \
-  struct type {                                                                        \
-    register of[kRegisters];                                                           \
-    template <typename Fn>                                                             \
-    PK_INLINE static type each(const Fn &fn) {                                         \
-      type made;                                                                       \
-      _Pragma("GCC unroll 4") for (int i = 0; i < kRegisters; ++i) made.of[i] = fn(i); \
-      return made;                                                                     \
-    }                                                                                  \
+#define PK_MANY(type, register)                                                         \
+  struct type {                                                                         \
+    register of[kRegisters];                                                            \
+    template <typename Fn>                                                              \
+    PK_INLINE static type each(const Fn &fn) {                                          \
+      type built;                                                                       \
+      _Pragma("GCC unroll 4") for (int i = 0; i < kRegisters; ++i) built.of[i] = fn(i); \
+      return built;                                                                     \
+    }                                                                                   \
   };
 PK_MANY(Lanes, Floats)
 PK_MANY(Ints, Wholes)
@@ -120,14 +120,14 @@ PK_INLINE Ints wide_halves(const uint8_t *from) {
 }
 #elif defined(__AVX2__)
 PK_INLINE Ints wide(Bytes bytes) {
-  const __m128i given = reinterpret_cast<__m128i>(bytes);
-  return {{reinterpret_cast<Wholes>(_mm256_cvtepu8_epi32(given)),
-           reinterpret_cast<Wholes>(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(given, given)))}};
+  const __m128i packed = reinterpret_cast<__m128i>(bytes);
+  return {{reinterpret_cast<Wholes>(_mm256_cvtepu8_epi32(packed)),
+           reinterpret_cast<Wholes>(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(packed, packed)))}};
 }
 PK_INLINE Ints wide(Signed bytes) {
-  const __m128i given = reinterpret_cast<__m128i>(bytes);
-  return {{reinterpret_cast<Wholes>(_mm256_cvtepi8_epi32(given)),
-           reinterpret_cast<Wholes>(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(given, given)))}};
+  const __m128i packed = reinterpret_cast<__m128i>(bytes);
+  return {{reinterpret_cast<Wholes>(_mm256_cvtepi8_epi32(packed)),
+           reinterpret_cast<Wholes>(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(packed, packed)))}};
 }
 PK_INLINE Ints wide_halves(const uint8_t *from) {
   const __m128i *at = reinterpret_cast<const __m128i *>(from);
@@ -138,9 +138,9 @@ PK_INLINE Ints wide_halves(const uint8_t *from) {
 template <typename From>
 PK_INLINE Ints widened(const From *from) {
   return Ints::each([&](int i) __attribute__((always_inline)) {
-    Wholes made;
-    for (int j = 0; j < kEach; ++j) made[j] = from[i * kEach + j];
-    return made;
+    Wholes built;
+    for (int j = 0; j < kEach; ++j) built[j] = from[i * kEach + j];
+    return built;
   });
 }
 PK_INLINE Ints wide(Bytes bytes) { return widened(reinterpret_cast<const uint8_t *>(&bytes)); }
@@ -173,16 +173,16 @@ PK_INLINE float half(const uint8_t *from) {
 }
 PK_INLINE Lanes half_lanes(const uint8_t *from) {
 #if defined(__AVX512F__)
-  const __m256i given = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
-  return {{reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(0xffff, given))}};
+  const __m256i packed = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
+  return {{reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(0xffff, packed))}};
 #elif defined(__F16C__)
   const __m128i *at = reinterpret_cast<const __m128i *>(from);
   return {{reinterpret_cast<Floats>(_mm256_cvtph_ps(_mm_loadu_si128(at))),
            reinterpret_cast<Floats>(_mm256_cvtph_ps(_mm_loadu_si128(at + 1)))}};
 #else
-  float made[kLanes];
-  for (int i = 0; i < kLanes; ++i) made[i] = half(from + 2 * i);
-  return load(made);
+  float built[kLanes];
+  for (int i = 0; i < kLanes; ++i) built[i] = half(from + 2 * i);
+  return load(built);
 #endif
 }
 
@@ -197,9 +197,9 @@ PK_INLINE float added(const Lanes &a, const Lanes &b) {
 }
 
 // e^x within 2 units in the last place; 0 and infinity beyond what a float holds, NaN for NaN.
-PK_INLINE Lanes exponential(const Lanes &given) {
+PK_INLINE Lanes exponential(const Lanes &packed) {
   const Lanes x = Lanes::each([&](int i) __attribute__((always_inline)) {
-    const Floats low = Floats{} - 104.0f, high = Floats{} + 89.0f, bounded = given.of[i] < low ? low : given.of[i];
+    const Floats low = Floats{} - 104.0f, high = Floats{} + 89.0f, bounded = packed.of[i] < low ? low : packed.of[i];
     return bounded > high ? high : bounded;
   });
   const Lanes whole = x * 0x1.715476p+0f + 0x1.8p23f - 0x1.8p23f;  // rounded by its last bits
@@ -214,7 +214,7 @@ PK_INLINE Lanes exponential(const Lanes &given) {
     const Wholes power = __builtin_convertvector(whole.of[i], Wholes), first = power >> 1;
     const Wholes one = (first + 127) << 23, two = (power - first + 127) << 23;
     const Floats result = p.of[i] * reinterpret_cast<Floats>(one) * reinterpret_cast<Floats>(two);
-    return given.of[i] != given.of[i] ? given.of[i] : result;
+    return packed.of[i] != packed.of[i] ? packed.of[i] : result;
   });
 }
 

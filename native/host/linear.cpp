@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRowPart = 24 << 10;   // bytes of W that a thread takes at a time, for one row
 constexpr int64_t kPanel = 384 << 10;    // bytes of expanded rows of W
-constexpr int64_t kMostColumns = 128;    // of a panel
+constexpr int64_t kMaxColumns = 128;     // of a panel
 constexpr int64_t kNormPart = 16 << 10;  // elements of x that are normalised at a time
 
 // Room of a thread, kept for its next work.
@@ -25,7 +25,7 @@ thread_local std::vector<float> t_rows, t_panel, t_sums;
 thread_local std::vector<uint8_t> t_codes;
 
 // x as the weights need it: as floats, and as whole numbers where a part has blocks.
-struct Given {
+struct Input {
   const float *rows;
   const uint8_t *codes;
   int64_t width;
@@ -79,7 +79,7 @@ void finish(const Linear &linear, int64_t row, int64_t begin, int64_t count, flo
 }
 
 // Sums of all rows of x with the rows begin to end of W: (rows, end - begin).
-void all_sums(const Linear &linear, const Given &x, int64_t begin, int64_t end, float *sums) {
+void all_sums(const Linear &linear, const Input &x, int64_t begin, int64_t end, float *sums) {
   const Kernels &with = kernels();
   each_part(linear, begin, end, [&](const Weight &weight, int64_t first, int64_t place, int64_t count) {
     if (has_blocks(weight.kind)) {
@@ -94,7 +94,7 @@ void all_sums(const Linear &linear, const Given &x, int64_t begin, int64_t end, 
   });
 }
 
-void columns_from(const Linear &linear, const Given &x, int64_t begin, int64_t end) {
+void columns_from(const Linear &linear, const Input &x, int64_t begin, int64_t end) {
   const int64_t count = end - begin, columns = linear.columns();
   const bool both = linear.after == After::kSilu;
   float *sums = room(t_sums, 2 * linear.rows * count), *others = both ? sums + linear.rows * count : nullptr;
@@ -105,14 +105,14 @@ void columns_from(const Linear &linear, const Given &x, int64_t begin, int64_t e
 }
 
 // x after its norm, in rows that are padded with zeros.
-const float *given_rows(const Linear &linear, int64_t width) {
+const float *input_rows(const Linear &linear, int64_t width) {
   const Norm &norm = linear.norm;
   if (norm.weight == nullptr && width == linear.k) return linear.x;
-  float *found = room(t_rows, linear.rows * width);
+  float *rows = room(t_rows, linear.rows * width);
   in_parts(linear.rows, kNormPart / std::max<int64_t>(1, width), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const float *from = linear.x + row * linear.k;
-      float *to = found + row * width;
+      float *to = rows + row * width;
       if (norm.weight != nullptr)
         kernels().norm(from, norm.weight, norm.bias, linear.k, norm.epsilon, norm.centered, to);
       else
@@ -120,28 +120,28 @@ const float *given_rows(const Linear &linear, int64_t width) {
       std::fill(to + linear.k, to + width, 0.0f);
     }
   });
-  return found;
+  return rows;
 }
 
-const uint8_t *given_codes(const Linear &linear, const float *rows, int64_t width) {
+const uint8_t *input_codes(const Linear &linear, const float *rows, int64_t width) {
   const auto has = [](const Part &part) { return has_blocks(part.weight.kind); };
   if (std::none_of(linear.parts.begin(), linear.parts.end(), has)) return nullptr;
   const int64_t bytes = coded_bytes(linear.k);
   if (static_cast<int64_t>(t_codes.size()) < linear.rows * bytes)
     t_codes.resize(static_cast<size_t>(linear.rows * bytes));
-  uint8_t *found = t_codes.data();
+  uint8_t *codes = t_codes.data();
   in_parts(linear.rows, kNormPart / std::max<int64_t>(1, width), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) kernels().code(rows + row * width, linear.k, found + row * bytes);
+    for (int64_t row = begin; row < end; ++row) kernels().code(rows + row * width, linear.k, codes + row * bytes);
   });
-  return found;
+  return codes;
 }
 
 // How many columns of the result a thread takes at a time.
 int64_t part_of(const Linear &linear, int64_t width) {
   const int64_t halves = linear.after == After::kSilu ? 2 : 1, tile = kernels().tile_columns;
   if (linear.rows > 1) {
-    const int64_t most = std::min(kPanel / (std::max<int64_t>(1, width) * 4), kMostColumns);
-    return std::max<int64_t>(1, most / tile) * tile;
+    const int64_t max_columns = std::min(kPanel / (std::max<int64_t>(1, width) * 4), kMaxColumns);
+    return std::max<int64_t>(1, max_columns / tile) * tile;
   }
   int64_t row_bytes = 1;
   for (const Part &part : linear.parts) row_bytes = std::max(row_bytes, part.weight.row_bytes());
@@ -155,10 +155,10 @@ int64_t Linear::columns() const { return after == After::kSilu ? rows_of(*this) 
 void Linear::run() const {
   if (rows == 0) return;
   const int64_t width = padded(k);
-  const float *x_rows = given_rows(*this, width);
-  const Given given{x_rows, given_codes(*this, x_rows, width), width};
+  const float *x_rows = input_rows(*this, width);
+  const Input input{x_rows, input_codes(*this, x_rows, width), width};
   in_parts(columns(), part_of(*this, width),
-           [&](int64_t begin, int64_t end) { columns_from(*this, given, begin, end); });
+           [&](int64_t begin, int64_t end) { columns_from(*this, input, begin, end); });
 }
 
 }  // namespace pk::host

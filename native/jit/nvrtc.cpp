@@ -50,7 +50,7 @@ std::atomic<const Nvrtc *> g_nvrtc = nullptr;  // set once, under the mutex
 // Fills `nvrtc` from one candidate; "" or why not.
 std::string load(const std::string &candidate, Nvrtc *nvrtc) {
   const Dynlib file = dynlib_open(candidate);
-  if (file.handle == nullptr) return file.found ? file.error : candidate + ": no such file";
+  if (file.handle == nullptr) return file.exists ? file.error : candidate + ": no such file";
   NvrtcApi &api = nvrtc->api;
   std::string missing;
   const auto resolve = [&](const char *name, auto *function, bool required) {

@@ -15,7 +15,7 @@ namespace pk {
 // A shorter pause of the host does not end a stretch. One query costs 0.25 us, two events 2.2.
 static constexpr uint64_t kPauseNs = 50'000;
 static constexpr uint64_t kLongestUnmarked = 1024;  // works
-static constexpr size_t kMostPending = 4096;        // stretches; what comes then is not timed
+static constexpr size_t kMaxPending = 4096;         // stretches; what comes then is not timed
 // Times between events are float32 milliseconds: within a second they are exact to a tenth of a microsecond.
 static constexpr double kAnchorNs = 1e9;
 
@@ -154,8 +154,8 @@ Passed resolve(const Closed &closed) {
 }
 
 // At most so many, in the order in which they ended for the host. What one waits for may keep others waiting.
-void resolve_oldest(size_t most) {
-  for (; most > 0 && !g_closed.empty(); --most) {
+void resolve_oldest(size_t limit) {
+  for (; limit > 0 && !g_closed.empty(); --limit) {
     const Passed passed = resolve(g_closed.front());
     if (passed == Passed::kFailed) return give_up();
     if (passed == Passed::kNotYet) return;
@@ -226,8 +226,8 @@ void close(Stretch &stretch) {
 
 void open(Stretch &stretch) {
   resolve_oldest(2);
-  if (g_closed.size() >= kMostPending) resolve_all();
-  if (!timed() || g_closed.size() >= kMostPending) return;
+  if (g_closed.size() >= kMaxPending) resolve_all();
+  if (!timed() || g_closed.size() >= kMaxPending) return;
   Ruler &ruler = g_rulers[stretch.device];
   if (!take_event(ruler, &stretch.begin)) return give_up();
   if (!take_event(ruler, &stretch.end)) {

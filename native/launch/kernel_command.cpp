@@ -51,7 +51,7 @@ struct Kept {
 uint64_t rounded(uint64_t bytes) { return (bytes + 15) & ~uint64_t{15}; }
 
 void *keep(void *self) {
-  const auto &[launch, variant] = *static_cast<const KernelCommand::Given *>(self);
+  const auto &[launch, variant] = *static_cast<const KernelCommand::Request *>(self);
   Sizes sizes = *sizes_of(launch.function);
   // On sim a slice comes after the parameters, on cuda it is the last of them.
   if ((launch.flags & PK_LAUNCH_SLICE) != 0 && driver_name() == "sim") sizes.push_back(sizeof(pk_slice));
@@ -95,12 +95,12 @@ void want_parts(void *self) {
 
 }  // namespace
 
-bool KernelCommand::can_keep() const { return sizes_of(given_.launch.function) != nullptr; }
+bool KernelCommand::can_keep() const { return sizes_of(request_.launch.function) != nullptr; }
 
 pk_gate_work KernelCommand::work(uint32_t name) {
-  const pk_launch &launch = given_.launch;
+  const pk_launch &launch = request_.launch;
   const Slices slices = slices_of(launch);
-  given_.variant = slices.function;
+  request_.variant = slices.function;
   return {.stream = launch.stream,
           .size = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2],
           .name = name,
@@ -112,8 +112,8 @@ pk_gate_work KernelCommand::work(uint32_t name) {
 
 pk_command KernelCommand::as_command() {
   // Both begin with the launch, so that both are issued, and want parts, alike.
-  static_assert(offsetof(Kept, launch) == 0 && offsetof(KernelCommand::Given, launch) == 0);
-  return {.self = &given_,
+  static_assert(offsetof(Kept, launch) == 0 && offsetof(KernelCommand::Request, launch) == 0);
+  return {.self = &request_,
           .issue = [](void *self) { return g_raw_driver->launch(static_cast<const pk_launch *>(self)); },
           .keep = keep,
           .drop = [](void *kept) { delete static_cast<Kept *>(kept); },

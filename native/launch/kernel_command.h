@@ -6,12 +6,12 @@ namespace pk {
 
 class KernelCommand {
  public:
-  struct Given {
+  struct Request {
     pk_launch launch;
     uint64_t variant;  // runs parts of it, if any does
   };
 
-  explicit KernelCommand(const pk_launch &launch) : given_{launch, 0} {}
+  explicit KernelCommand(const pk_launch &launch) : request_{launch, 0} {}
   // Whether the driver tells how large the arguments are.
   bool can_keep() const;
   // What the gate should know of it; before as_command().
@@ -19,7 +19,7 @@ class KernelCommand {
   pk_command as_command();
 
  private:
-  Given given_;
+  Request request_;
 };
 
 // A module goes: what is known of its functions is forgotten, because their handles may name others later.

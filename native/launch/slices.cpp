@@ -20,7 +20,7 @@ using Shape = std::tuple<uint64_t, uint32_t, uint32_t>;  // variant, threads of 
 struct Table {
   std::mutex mutex;
   std::condition_variable asked;
-  std::deque<uint64_t> wanted;
+  std::deque<uint64_t> requests;
   std::unordered_map<uint64_t, uint64_t> variants;  // by function; 0: wanted, or there is none
   std::map<Shape, uint64_t> waves;
   std::unordered_map<uint64_t, uint32_t> shared_bytes;  // by variant: the most that it was allowed
@@ -52,28 +52,28 @@ Slices slices_of(const pk_launch &launch) {
   if (launch.flags != 0) return {};  // blocks that run together, or a slice already
   Table &t = table();
   std::lock_guard<std::mutex> lock(t.mutex);
-  const auto found = t.variants.find(launch.function);
-  if (found == t.variants.end() || found->second == 0) return {};
-  const Shape shape{found->second, launch.block[0] * launch.block[1] * launch.block[2], launch.shared_bytes};
+  const auto entry = t.variants.find(launch.function);
+  if (entry == t.variants.end() || entry->second == 0) return {};
+  const Shape shape{entry->second, launch.block[0] * launch.block[1] * launch.block[2], launch.shared_bytes};
   const auto known = t.waves.find(shape);
-  const uint64_t wave = known != t.waves.end() ? known->second : t.waves[shape] = wave_of(t, found->second, launch);
-  return {wave == 0 ? 0 : found->second, wave};
+  const uint64_t wave = known != t.waves.end() ? known->second : t.waves[shape] = wave_of(t, entry->second, launch);
+  return {wave == 0 ? 0 : entry->second, wave};
 }
 
 void want_slices(uint64_t function) {
   Table &t = table();
   std::lock_guard<std::mutex> lock(t.mutex);
   if (!t.variants.emplace(function, 0).second) return;
-  t.wanted.push_back(function);
+  t.requests.push_back(function);
   t.asked.notify_one();
 }
 
-uint64_t next_wanted(uint64_t timeout_ns) {
+uint64_t next_request(uint64_t timeout_ns) {
   Table &t = table();
   std::unique_lock<std::mutex> lock(t.mutex);
-  if (!t.asked.wait_for(lock, std::chrono::nanoseconds(timeout_ns), [&] { return !t.wanted.empty(); })) return 0;
-  const uint64_t function = t.wanted.front();
-  t.wanted.pop_front();
+  if (!t.asked.wait_for(lock, std::chrono::nanoseconds(timeout_ns), [&] { return !t.requests.empty(); })) return 0;
+  const uint64_t function = t.requests.front();
+  t.requests.pop_front();
   return function;
 }
 
@@ -86,7 +86,7 @@ void set_slices(uint64_t function, uint64_t variant) {
 void forget_slices() {
   Table &t = table();
   std::lock_guard<std::mutex> lock(t.mutex);
-  t.wanted.clear();
+  t.requests.clear();
   t.variants.clear();
   t.waves.clear();
   t.shared_bytes.clear();

@@ -17,7 +17,7 @@ Slices slices_of(const pk_launch &launch);
 void want_slices(uint64_t function);
 
 // A function that was wanted, or 0 after the timeout. Call without the GIL.
-uint64_t next_wanted(uint64_t timeout_ns);
+uint64_t next_request(uint64_t timeout_ns);
 
 // The variant of a function; 0: it has none and is not asked for again.
 void set_slices(uint64_t function, uint64_t variant);

@@ -8,7 +8,7 @@ namespace pk {
 
 class Spans {
  public:
-  static constexpr size_t kMost = 65536;
+  static constexpr size_t kMaxSpans = 65536;
 
   // Spans come in about their order. False: a part before what is forgotten already could not be told apart.
   bool add(double from, double to) {
@@ -30,7 +30,7 @@ class Spans {
       *first = {from, to};
       spans_.erase(first + 1, last);
     }
-    if (spans_.size() > kMost) forget_older_half();
+    if (spans_.size() > kMaxSpans) forget_older_half();
     return whole;
   }
 

@@ -14,16 +14,16 @@ namespace pygpukit::sim {
 namespace {
 
 // As a device of 9.0 has them.
-constexpr uint64_t kMostWidth = 131072, kMostHeight = 65536, kMost3D = 16384, kMostLayers = 2048;
-constexpr uint64_t kMostLayered = 32768;
+constexpr uint64_t kMaxWidth = 131072, kMaxHeight = 65536, kMax3D = 16384, kMaxLayers = 2048;
+constexpr uint64_t kMaxLayered = 32768;
 
 // Empty, or what such a device would refuse.
 std::string Refusal(const pk_array &shape) {
   const bool layered = shape.flags & (PK_ARRAY_LAYERED | PK_ARRAY_CUBEMAP);
   const bool volume = shape.depth && !layered;
-  const uint64_t most = volume ? kMost3D : layered ? kMostLayered : kMostWidth;
-  if (shape.width == 0 || shape.width > most || shape.height > std::min(most, kMostHeight) ||
-      shape.depth > (volume ? kMost3D : kMostLayers))
+  const uint64_t max_width = volume ? kMax3D : layered ? kMaxLayered : kMaxWidth;
+  if (shape.width == 0 || shape.width > max_width || shape.height > std::min(max_width, kMaxHeight) ||
+      shape.depth > (volume ? kMax3D : kMaxLayers))
     return Format("an array of %llu x %llu x %llu elements is none that the device has",
                   static_cast<unsigned long long>(shape.width), static_cast<unsigned long long>(shape.height),
                   static_cast<unsigned long long>(shape.depth));
@@ -47,7 +47,7 @@ std::shared_ptr<Array> Array::Make(Device *device, const pk_array &shape, pk_sta
     *status = Fail(PK_ERROR_INVALID_VALUE, "array_create: " + why);
     return nullptr;
   }
-  std::shared_ptr<Array> made(new Array(device, shape, shape.channels * pk_format_bytes(shape.format)));
+  std::shared_ptr<Array> created(new Array(device, shape, shape.channels * pk_format_bytes(shape.format)));
   const bool layered = shape.flags & (PK_ARRAY_LAYERED | PK_ARRAY_CUBEMAP);
   uint64_t bytes = 0;
   std::vector<uint64_t> starts;
@@ -56,23 +56,23 @@ std::shared_ptr<Array> Array::Make(Device *device, const pk_array &shape, pk_sta
     image.width = Halved(shape.width, level);
     image.height = Halved(shape.height, level);
     image.depth = layered ? shape.depth : Halved(shape.depth, level);
-    image.pitch_bytes = image.width * made->element_bytes;
+    image.pitch_bytes = image.width * created->element_bytes;
     image.slice_bytes = image.pitch_bytes * image.height;
     starts.push_back(bytes);
     bytes += image.slice_bytes * image.depth;
-    made->levels.push_back(image);
+    created->levels.push_back(image);
   }
   if ((*status = device->memory.TakeArray(bytes))) return nullptr;
-  made->bytes_ = bytes;
-  made->elements_.reset(new (std::nothrow) char[bytes]());
-  if (!made->elements_) {
+  created->bytes_ = bytes;
+  created->elements_.reset(new (std::nothrow) char[bytes]());
+  if (!created->elements_) {
     *status = Fail(PK_ERROR_OUT_OF_MEMORY, "the system refused memory for an array");
     return nullptr;
   }
   for (size_t level = 0; level < starts.size(); ++level)
-    made->levels[level].elements = made->elements_.get() + starts[level];
+    created->levels[level].elements = created->elements_.get() + starts[level];
   *status = PK_OK;
-  return made;
+  return created;
 }
 
 Array::~Array() { device_->memory.GiveArray(bytes_); }

@@ -22,8 +22,8 @@ void Copy(char (&to)[capacity], const std::string &text) {
 
 int32_t pk_sim_checked(uint64_t function) {
   pk_status status;
-  const auto found = FindObject(state->functions, function, "function", &status);
-  return found && found->module->check() ? static_cast<int32_t>(found->module->check()->mode) : 0;
+  const auto held = FindObject(state->functions, function, "function", &status);
+  return held && held->module->check() ? static_cast<int32_t>(held->module->check()->mode) : 0;
 }
 
 void pk_sim_describe(const pk_sim_array *arrays, uint64_t array_count, const pk_sim_argument *arguments,

@@ -17,51 +17,51 @@ pk_status ModuleLoad(const void *image, uint64_t bytes, uint64_t *module) {
 
 pk_status ModuleUnload(uint64_t module) {
   pk_status status;
-  const auto found = FindObject(state->modules, module, "module", &status);
-  if (!found) return status;
-  state->functions.RemoveIf([&](const Function &function) { return function.module == found; });
+  const auto held = FindObject(state->modules, module, "module", &status);
+  if (!held) return status;
+  state->functions.RemoveIf([&](const Function &function) { return function.module == held; });
   state->modules.Remove(module);  // launches under way keep it
   return PK_OK;
 }
 
 pk_status ModuleFunction(uint64_t module, const char *name, uint64_t *function) {
   pk_status status;
-  const auto found = FindObject(state->modules, module, "module", &status);
-  if (!found) return status;
-  std::shared_ptr<Function> made;
-  status = found->FindFunction(name, &made);
-  if (status == PK_OK) *function = state->functions.Add(std::move(made));
+  const auto held = FindObject(state->modules, module, "module", &status);
+  if (!held) return status;
+  std::shared_ptr<Function> created;
+  status = held->FindFunction(name, &created);
+  if (status == PK_OK) *function = state->functions.Add(std::move(created));
   return status;
 }
 
 pk_status ModuleGlobal(uint64_t module, const char *name, uint64_t *address, uint64_t *bytes) {
   pk_status status;
-  const auto found = FindObject(state->modules, module, "module", &status);
-  return found ? found->FindGlobal(name, address, bytes) : status;
+  const auto held = FindObject(state->modules, module, "module", &status);
+  return held ? held->FindGlobal(name, address, bytes) : status;
 }
 
 pk_status FunctionInfo(uint64_t function, pk_function_info *info) {
   pk_status status;
-  const auto found = FindObject(state->functions, function, "function", &status);
-  return found ? found->Info(info) : status;
+  const auto held = FindObject(state->functions, function, "function", &status);
+  return held ? held->Info(info) : status;
 }
 
 pk_status FunctionParam(uint64_t function, uint32_t index, uint64_t *offset, uint64_t *bytes) {
   pk_status status;
-  const auto found = FindObject(state->functions, function, "function", &status);
-  return found ? found->Parameter(index, offset, bytes) : status;
+  const auto held = FindObject(state->functions, function, "function", &status);
+  return held ? held->Parameter(index, offset, bytes) : status;
 }
 
 pk_status FunctionSetDynamicShared(uint64_t function, uint32_t bytes) {
   pk_status status;
-  const auto found = FindObject(state->functions, function, "function", &status);
-  return found ? found->SetDynamicShared(bytes) : status;
+  const auto held = FindObject(state->functions, function, "function", &status);
+  return held ? held->SetDynamicShared(bytes) : status;
 }
 
 pk_status FunctionOccupancy(uint64_t function, uint32_t block_threads, uint32_t shared_bytes, int32_t *blocks) {
   pk_status status;
-  const auto found = FindObject(state->functions, function, "function", &status);
-  return found ? found->Occupancy(block_threads, shared_bytes, blocks) : status;
+  const auto held = FindObject(state->functions, function, "function", &status);
+  return held ? held->Occupancy(block_threads, shared_bytes, blocks) : status;
 }
 
 pk_status PtxAssemble(const void *, uint64_t, void (*)(void *, const void *, uint64_t), void *) {
@@ -121,10 +121,10 @@ pk_status GraphLaunch(uint64_t graph, uint64_t stream) {
   const Place place = FindFree(stream);
   if (place.status) return place.status;
   pk_status status;
-  const auto found = FindObject(state->graphs, graph, "graph", &status);
-  if (!found) return status;
+  const auto held = FindObject(state->graphs, graph, "graph", &status);
+  if (!held) return status;
   std::vector<std::shared_ptr<Launch>> launches;  // all of them or none
-  for (const auto &kept : found->launches) {
+  for (const auto &kept : held->launches) {
     if ((status = kept->Again(*place.stream, &launches.emplace_back()))) return status;
   }
   for (const auto &launch : launches) Enqueue(place.stream, launch);

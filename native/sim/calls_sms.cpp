@@ -49,8 +49,8 @@ pk_status SmPartitionDestroy(uint64_t partition) {
 
 pk_status SmStreamCreate(uint64_t partition, int32_t priority, uint64_t *stream) {
   pk_status status;
-  const auto found = FindObject(state->partitions, partition, "partition", &status);
-  return found ? MakeStream(*found->device, priority, found->set, stream) : status;
+  const auto held = FindObject(state->partitions, partition, "partition", &status);
+  return held ? MakeStream(*held->device, priority, held->set, stream) : status;
 }
 
 }  // namespace pygpukit::sim

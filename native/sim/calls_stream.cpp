@@ -8,8 +8,8 @@ pk_status MakeStream(Device &device, int32_t priority, std::shared_ptr<SmSet> se
   if (priority > 0 || priority < -5)
     return Fail(PK_ERROR_INVALID_VALUE,
                 Format("stream priority %d: 0 (lowest) to -5 (most urgent)", static_cast<int>(priority)));
-  auto made = device.NewStream(priority, std::move(set));
-  *stream = state->streams.Add(std::make_shared<OwnedStream>(OwnedStream{&device, std::move(made)}));
+  auto created = device.NewStream(priority, std::move(set));
+  *stream = state->streams.Add(std::make_shared<OwnedStream>(OwnedStream{&device, std::move(created)}));
   return PK_OK;
 }
 
@@ -58,9 +58,9 @@ pk_status StreamWaitEvent(uint64_t stream, uint64_t event) {
   const Place place = FindFree(stream);
   if (place.status) return place.status;
   pk_status status;
-  const auto found = FindObject(state->events, event, "event", &status);
-  if (!found) return status;
-  found->MakeWait(*place.stream);
+  const auto held = FindObject(state->events, event, "event", &status);
+  if (!held) return status;
+  held->MakeWait(*place.stream);
   return PK_OK;
 }
 
@@ -68,25 +68,25 @@ pk_status EventRecord(uint64_t event, uint64_t stream) {
   const Place place = FindFree(stream);
   if (place.status) return place.status;
   pk_status status;
-  const auto found = FindObject(state->events, event, "event", &status);
-  if (!found) return status;
-  found->Record(*place.stream);
+  const auto held = FindObject(state->events, event, "event", &status);
+  if (!held) return status;
+  held->Record(*place.stream);
   return PK_OK;
 }
 
 pk_status EventQuery(uint64_t event) {
   pk_status status;
-  const auto found = FindObject(state->events, event, "event", &status);
-  if (!found) return status;
-  if (!found->Done()) return PK_ERROR_NOT_READY;
+  const auto held = FindObject(state->events, event, "event", &status);
+  if (!held) return status;
+  if (!held->Done()) return PK_ERROR_NOT_READY;
   return OnDevice([](Device &device) { return device.Fault(); });
 }
 
 pk_status EventWait(uint64_t event) {
   pk_status status;
-  const auto found = FindObject(state->events, event, "event", &status);
-  if (!found) return status;
-  found->Wait();
+  const auto held = FindObject(state->events, event, "event", &status);
+  if (!held) return status;
+  held->Wait();
   return OnDevice([](Device &device) { return device.Fault(); });
 }
 

@@ -8,26 +8,26 @@ namespace pygpukit::sim {
 pk_status ArrayCreate(const pk_array *shape, uint64_t *array) {
   return OnDevice([&](Device &device) {
     pk_status status;
-    if (auto made = Array::Make(&device, *shape, &status))
-      *array = state->arrays.Add(std::make_shared<ArrayHandle>(ArrayHandle{std::move(made)}));
+    if (auto created = Array::Make(&device, *shape, &status))
+      *array = state->arrays.Add(std::make_shared<ArrayHandle>(ArrayHandle{std::move(created)}));
     return status;
   });
 }
 
 pk_status ArrayDestroy(uint64_t array, uint32_t) {
   pk_status status;
-  const auto found = FindObject(state->arrays, array, "array", &status);
-  if (!found) return status;
-  state->arrays.RemoveIf([&](const ArrayHandle &one) { return one.array == found->array; });  // its levels, too
+  const auto held = FindObject(state->arrays, array, "array", &status);
+  if (!held) return status;
+  state->arrays.RemoveIf([&](const ArrayHandle &one) { return one.array == held->array; });  // its levels, too
   return PK_OK;
 }
 
 pk_status ArrayLevel(uint64_t mipmapped, uint32_t level, uint64_t *array) {
   pk_status status;
-  const auto found = FindObject(state->arrays, mipmapped, "array", &status);
-  if (!found) return status;
-  if (level >= found->array->levels.size()) return Fail(PK_ERROR_INVALID_VALUE, "array_level: there is no such level");
-  *array = state->arrays.Add(std::make_shared<ArrayHandle>(ArrayHandle{found->array, level}));
+  const auto held = FindObject(state->arrays, mipmapped, "array", &status);
+  if (!held) return status;
+  if (level >= held->array->levels.size()) return Fail(PK_ERROR_INVALID_VALUE, "array_level: there is no such level");
+  *array = state->arrays.Add(std::make_shared<ArrayHandle>(ArrayHandle{held->array, level}));
   return PK_OK;
 }
 
@@ -35,13 +35,13 @@ pk_status ArrayCopy(const pk_array_copy *copy, uint64_t stream) {
   const Place place = FindFree(stream);
   if (place.status) return place.status;
   pk_status status;
-  auto found = FindObject(state->arrays, copy->array, "array", &status);
-  return found ? EnqueueArrayCopy(place.device, place.stream.get(), std::move(found), *copy) : status;
+  auto held = FindObject(state->arrays, copy->array, "array", &status);
+  return held ? EnqueueArrayCopy(place.device, place.stream.get(), std::move(held), *copy) : status;
 }
 
 template <class T>
-static pk_status Register(Registry<T> &registry, std::unique_ptr<T> made, uint64_t *object) {
-  *object = registry.Add(std::move(made));
+static pk_status Register(Registry<T> &registry, std::unique_ptr<T> created, uint64_t *object) {
+  *object = registry.Add(std::move(created));
   return *object ? pk_status{PK_OK} : Fail(PK_ERROR_OUT_OF_MEMORY, "too many objects were made");
 }
 
@@ -54,8 +54,8 @@ pk_status TextureCreate(const pk_texture *texture, uint64_t *object) {
     handle = FindObject(state->arrays, texture->memory, "array", &status);
     if (!handle) return status;
   }
-  auto made = MakeTexture(*texture, std::move(handle), &device->memory, &status);
-  return made ? Register(state->textures, std::move(made), object) : status;
+  auto created = MakeTexture(*texture, std::move(handle), &device->memory, &status);
+  return created ? Register(state->textures, std::move(created), object) : status;
 }
 
 pk_status TextureDestroy(uint64_t object) {
@@ -67,8 +67,8 @@ pk_status SurfaceCreate(uint64_t array, uint64_t *object) {
   pk_status status;
   const auto handle = FindObject(state->arrays, array, "array", &status);
   if (!handle) return status;
-  auto made = MakeSurface(*handle, &status);
-  return made ? Register(state->surfaces, std::move(made), object) : status;
+  auto created = MakeSurface(*handle, &status);
+  return created ? Register(state->surfaces, std::move(created), object) : status;
 }
 
 pk_status SurfaceDestroy(uint64_t object) {

@@ -386,9 +386,9 @@ void Checker::Touch(Region *region, uint64_t offset, uint64_t bytes, uintptr_t a
   while (finest < region->shift && !((offset | bytes) & (uint64_t{1} << finest))) ++finest;
   if (!region->cells || finest < region->shift) {
     core_->in_runtime = 1;
-    const bool made = memory_.Refine(region, finest) && memory_.MakeCells(region);
+    const bool has_memory = memory_.Refine(region, finest) && memory_.MakeCells(region);
     core_->in_runtime = 0;
-    if (!made) core_->Abort(PK_ERROR_OUT_OF_MEMORY, "", "the system refused memory to look for races in");
+    if (!has_memory) core_->Abort(PK_ERROR_OUT_OF_MEMORY, "", "the system refused memory to look for races in");
   }
   const uint64_t step = uint64_t{1} << region->shift;
   for (uint64_t at = 0; at < bytes; at += step)
@@ -450,9 +450,9 @@ void Checker::TouchCell(Region *region, uint64_t at, uintptr_t address, unsigned
   if (many && region->second[at].id >= base && order_.Unordered(region->second[at].id)) return;
   if (!region->second) {
     core_->in_runtime = 1;
-    const bool made = memory_.MakeSecond(region);
+    const bool has_memory = memory_.MakeSecond(region);
     core_->in_runtime = 0;
-    if (!made) core_->Abort(PK_ERROR_OUT_OF_MEMORY, "", "the system refused memory to look for races in");
+    if (!has_memory) core_->Abort(PK_ERROR_OUT_OF_MEMORY, "", "the system refused memory to look for races in");
   }
   region->second[at] = {me, site};
   cell.reader_site |= kMany;

@@ -110,7 +110,7 @@ class Checker {
   std::string ArrayAt(uint32_t site, int column) const;
   // What the thread does at the place is the finding.
   [[noreturn]] void PartOfFragment(const Fragments::Part &part, const char *file, int line);
-  Finding Found(const char *kind, unsigned thread, uint32_t site) const;
+  Finding MakeFinding(const char *kind, unsigned thread, uint32_t site) const;
 
   std::mutex mutex_;
   CheckMemory memory_;

@@ -11,7 +11,7 @@ class Fragments {
  public:
   // Written to a part of the elements, the others neither read nor written.
   struct Part {
-    bool found = false;
+    bool is_written = false;
     unsigned element = 0, elements = 0;  // the first one that was written, and how many there are
     uint32_t site = 0;                   // of a write
   };

@@ -11,7 +11,7 @@
 namespace pygpukit::sim {
 namespace {
 
-constexpr size_t kMostTombs = 64;
+constexpr size_t kMaxTombs = 64;
 constexpr uint64_t kForeign = uint64_t{1} << 63;  // memory that no pool numbers goes by its address
 constexpr uint64_t kPage = 4096;
 
@@ -88,7 +88,7 @@ bool CheckMemory::Prepare(const LaunchMemory &launch, Memory *memory, uint64_t n
     }
     at = arrays_.erase(at);
   }
-  for (; tombs_.size() > kMostTombs; tombs_.erase(tombs_.begin())) Drop(tombs_.front().get());
+  for (; tombs_.size() > kMaxTombs; tombs_.erase(tombs_.begin())) Drop(tombs_.front().get());
   null_name.clear();
   unsigned nulls = 0;
   for (const LaunchMemory::Argument &argument : launch.arguments) {
@@ -148,13 +148,13 @@ uintptr_t CheckMemory::Translate(uintptr_t address) {
 // ---- windows
 
 bool CheckMemory::TakeSlots(Region *region) {
-  const uint64_t wanted = (region->bytes + 2 * kPage + 2 * kWindowMargin + kSlotBytes - 1) >> kSlotShift;
+  const uint64_t needed = (region->bytes + 2 * kPage + 2 * kWindowMargin + kSlotBytes - 1) >> kSlotShift;
   size_t run = 0;
   for (size_t slot = 0; slot < kSlots; ++slot) {
     run = slots[slot] == &nothing ? run + 1 : 0;
-    if (run < wanted) continue;
-    region->slot = static_cast<unsigned>(slot + 1 - wanted);
-    region->slots = static_cast<unsigned>(wanted);
+    if (run < needed) continue;
+    region->slot = static_cast<unsigned>(slot + 1 - needed);
+    region->slots = static_cast<unsigned>(needed);
     std::fill(slots + region->slot, slots + slot + 1, region);
     return true;
   }
@@ -251,10 +251,10 @@ Region *CheckMemory::Find(uintptr_t address, uint64_t *offset) {
     return array->second;
   }
   for (auto *map : {&variables_, &heap_}) {
-    const auto found = Holding(*map, address);
-    if (found == map->end() || address - found->first >= found->second->whole_bytes) continue;
-    *offset = address - found->first;
-    return found->second.get();
+    const auto entry = Holding(*map, address);
+    if (entry == map->end() || address - entry->first >= entry->second->whole_bytes) continue;
+    *offset = address - entry->first;
+    return entry->second.get();
   }
   return nullptr;
 }
@@ -286,11 +286,11 @@ void CheckMemory::AddHeap(uintptr_t address, uint64_t bytes) {
 }
 
 bool CheckMemory::FreeHeap(uintptr_t address, bool *twice) {
-  const auto found = heap_.find(address);
-  if (found == heap_.end()) return false;
-  *twice = found->second->freed;
-  found->second->freed = true;
-  found->second->bytes = found->second->open = 0;
+  const auto entry = heap_.find(address);
+  if (entry == heap_.end()) return false;
+  *twice = entry->second->freed;
+  entry->second->freed = true;
+  entry->second->bytes = entry->second->open = 0;
   return true;
 }
 

@@ -7,7 +7,7 @@
 namespace pygpukit::sim {
 namespace {
 
-constexpr size_t kMostParts = 256, kMostRanges = 1024, kMostSegments = size_t{1} << 21;
+constexpr size_t kMaxParts = 256, kMaxRanges = 1024, kMaxSegments = size_t{1} << 21;
 
 }  // namespace
 
@@ -45,18 +45,18 @@ void Known::Join(const Known &other) {
 
 // Long lists become one stretch: more counts as ordered than is.
 void Known::Coarsen() {
-  if (parts_.size() > kMostParts) {
+  if (parts_.size() > kMaxParts) {
     Range all = {parts_.front().lo, 0};
     for (const Part &part : parts_) all.hi = std::max(all.hi, part.hi);
     parts_.clear();
     Add(all.lo, all.hi);
   }
-  if (ranges_.size() > kMostRanges) ranges_ = {{ranges_.front().lo, ranges_.back().hi}};
+  if (ranges_.size() > kMaxRanges) ranges_ = {{ranges_.front().lo, ranges_.back().hi}};
 }
 
 bool Known::Holds(uint32_t id, uint64_t thread) const {
-  const auto at = std::upper_bound(ranges_.begin(), ranges_.end(), id,
-                                   [](uint32_t wanted, const Range &r) { return wanted < r.hi; });
+  const auto at =
+      std::upper_bound(ranges_.begin(), ranges_.end(), id, [](uint32_t key, const Range &r) { return key < r.hi; });
   if (at != ranges_.end() && at->lo <= id) return true;
   for (const Part &part : parts_) {
     if (part.lo > id) break;
@@ -76,7 +76,7 @@ void Order::BeginLaunch(unsigned threads) {
 }
 
 void Order::BeginBlock(uint64_t block) {
-  if (exhausted() || segments_.size() > kMostSegments) Forget();
+  if (exhausted() || segments_.size() > kMaxSegments) Forget();
   const uint32_t length = next_ - block_base;
   Segment *last = segments_.empty() ? nullptr : &segments_.back();
   if (last && !last->mask && plain_ && block == last->block + last->blocks &&
@@ -203,11 +203,11 @@ void Order::Fence() {
 }
 
 void Order::Acquire(uintptr_t address) {
-  const auto found = released_.find(address);
-  if (found == released_.end()) return;
+  const auto entry = released_.find(address);
+  if (entry == released_.end()) return;
   any_known_ = true;
   if (!met_[thread_]) met_[thread_] = std::make_unique<Known>();
-  met_[thread_]->Join(found->second);
+  met_[thread_]->Join(entry->second);
 }
 
 // What the thread did before its fence, what the block did before the barrier before that, and what both knew.
@@ -229,7 +229,7 @@ void Order::Release(uintptr_t address) {
 
 Order::Who Order::Of(uint32_t id) const {
   const auto after = std::upper_bound(segments_.begin(), segments_.end(), id,
-                                      [](uint32_t wanted, const Segment &s) { return wanted < s.first; });
+                                      [](uint32_t key, const Segment &s) { return key < s.first; });
   if (after == segments_.begin()) return {0, 0};
   const Segment &segment = *(after - 1);
   uint32_t at = id - segment.first;

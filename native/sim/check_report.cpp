@@ -63,7 +63,7 @@ std::string Checker::At(uint32_t site) const {
   return line ? Format("%s:%u", files_[place >> kLineBits], line) : "";
 }
 
-Finding Checker::Found(const char *kind, unsigned thread, uint32_t site) const {
+Finding Checker::MakeFinding(const char *kind, unsigned thread, uint32_t site) const {
   Finding finding;
   finding.kind = kind;
   finding.block = BlockIndex(order_.block());
@@ -108,7 +108,7 @@ void Checker::Raise(pk_status status, Finding finding) {
 
 void Checker::OutOfBounds(Region *region, uintptr_t address, uint64_t bytes, pk_sim_access kind, uint32_t site) {
   TellPending();
-  Finding finding = Found("out of bounds", order_.thread(), site);
+  Finding finding = MakeFinding("out of bounds", order_.thread(), site);
   const unsigned long long count = bytes;
   if (region == &memory_.nothing) region = nullptr;
   if (!region) {
@@ -152,15 +152,15 @@ void Checker::Race(Region *region, uint64_t offset, unsigned bytes, bool write, 
   // A thread that ran first has read what another writes only now: the reader is the one that came too early.
   const bool swap = region->kind == Region::kShared && write && !earlier_write &&
                     region->cells[offset >> region->shift].writer < order_.block_base;
-  const Order::Who &told = swap ? other : self, &second = swap ? self : other;
-  Finding finding = Found("race", told.thread, swap ? earlier_site : site);
-  finding.block = BlockIndex(told.block);
+  const Order::Who &first = swap ? other : self, &second = swap ? self : other;
+  Finding finding = MakeFinding("race", first.thread, swap ? earlier_site : site);
+  finding.block = BlockIndex(first.block);
   const uintptr_t start = region->kind == Region::kArray && !region->slots ? region->address : region->lo;
   Name(*region, start + offset, bytes, &finding);
-  const bool told_writes = swap ? earlier_write : write, second_writes = swap ? write : earlier_write;
+  const bool first_writes = swap ? earlier_write : write, second_writes = swap ? write : earlier_write;
   const std::string where = At(swap ? site : earlier_site);
   finding.message =
-      Format("%s %s, which thread %s of block %s %s%s: nothing orders the two", told_writes ? "writes" : "reads",
+      Format("%s %s, which thread %s of block %s %s%s: nothing orders the two", first_writes ? "writes" : "reads",
              Element(finding).c_str(), Text(ThreadIndex(second.thread)).c_str(), Text(BlockIndex(second.block)).c_str(),
              second_writes ? "writes" : "reads", where.empty() ? "" : (" at " + where).c_str());
   Raise(PK_ERROR_LAUNCH_FAILED, std::move(finding));
@@ -168,12 +168,12 @@ void Checker::Race(Region *region, uint64_t offset, unsigned bytes, bool write, 
 
 bool Checker::TakeUnwritten(Finding *finding) {
   if (!unwritten_.region) return false;
-  const Unwritten found = unwritten_;
+  const Unwritten read = unwritten_;
   unwritten_ = {};
-  Finding told = Found("uninitialised", found.thread, found.site);
-  told.kernel = std::move(finding->kernel);
-  *finding = std::move(told);
-  Name(*found.region, found.region->lo + found.offset, found.bytes, finding);
+  Finding unwritten = MakeFinding("uninitialised", read.thread, read.site);
+  unwritten.kernel = std::move(finding->kernel);
+  *finding = std::move(unwritten);
+  Name(*read.region, read.region->lo + read.offset, read.bytes, finding);
   finding->message =
       Format("reads %s of shared memory, which no thread of the block has written", Element(*finding).c_str());
   return true;
@@ -191,7 +191,7 @@ void Checker::TellPending() {
 void Checker::Index(const char *type, int64_t index, uint32_t site, int column) {
   TellPending();
   core_->in_runtime = 1;
-  Finding finding = Found("out of bounds", order_.thread(), site);
+  Finding finding = MakeFinding("out of bounds", order_.thread(), site);
   finding.array = ArrayAt(site, column);
   finding.has_index = true;
   finding.index = index;
@@ -203,7 +203,7 @@ void Checker::Index(const char *type, int64_t index, uint32_t site, int column) 
 void Checker::Misaligned(uintptr_t address, unsigned alignment, const char *type, uint32_t site) {
   TellPending();
   core_->in_runtime = 1;
-  Finding finding = Found("misaligned", order_.thread(), site);
+  Finding finding = MakeFinding("misaligned", order_.thread(), site);
   uint64_t offset;
   const uintptr_t slot = (address - memory_.arena) >> kSlotShift;
   Region *region = slot < kSlots ? memory_.slots[slot] : memory_.Find(address, &offset);
@@ -223,7 +223,7 @@ void Checker::Misaligned(uintptr_t address, unsigned alignment, const char *type
 void Checker::Fragment(uintptr_t elements, unsigned bytes, unsigned element_bytes, const char *file, int line) {
   if (file) {
     const Fragments::Part part = fragments_.Use(elements);
-    if (part.found) PartOfFragment(part, file, line);
+    if (part.is_written) PartOfFragment(part, file, line);
     return;
   }
   core_->in_runtime = 1;
@@ -234,7 +234,7 @@ void Checker::Fragment(uintptr_t elements, unsigned bytes, unsigned element_byte
 void Checker::PartOfFragment(const Fragments::Part &part, const char *file, int line) {
   TellPending();
   core_->in_runtime = 1;
-  Finding finding = Found("warp matrix", order_.thread(), part.site);
+  Finding finding = MakeFinding("warp matrix", order_.thread(), part.site);
   finding.message = Format(
       "writes x[%u] of a fragment of %u elements and leaves others untouched, and the fragment is used at %s:%d: which "
       "element of the matrix a lane's x[i] is, is not defined. Do the same to every element, or work in shared memory",
@@ -245,7 +245,7 @@ void Checker::PartOfFragment(const Fragments::Part &part, const char *file, int 
 void Checker::DividedByZero(uint32_t site) {
   TellPending();
   core_->in_runtime = 1;
-  Finding finding = Found("integer division by zero", order_.thread(), site);
+  Finding finding = MakeFinding("integer division by zero", order_.thread(), site);
   finding.message = "an integer is divided by zero";
   Raise(PK_ERROR_LAUNCH_FAILED, std::move(finding));
 }
@@ -254,9 +254,9 @@ void Checker::OutOfSteps(uint32_t site) {
   TellPending();
   core_->in_runtime = 1;
   // The call stands before its block, and may have no line of its own.
-  Finding finding = Found("step limit", order_.thread(), site);
+  Finding finding = MakeFinding("step limit", order_.thread(), site);
   for (uint32_t ahead = 1; !finding.line && ahead <= 64; ++ahead)
-    finding = Found("step limit", order_.thread(), site + ahead);
+    finding = MakeFinding("step limit", order_.thread(), site + ahead);
   finding.message = Format("the launch ran more than %llu steps (PYGPUKIT_SIM_STEP_LIMIT sets the limit)",
                            static_cast<unsigned long long>(module_->check()->step_limit));
   Raise(PK_ERROR_LAUNCH_TIMEOUT, std::move(finding));
@@ -284,8 +284,8 @@ std::string Checker::ArrayAt(uint32_t site, int column) const {
         ++end;
       } while (depth > 0 && end < text.size());
     }
-    const auto wanted = static_cast<size_t>(column > 0 ? column - 1 : 0);
-    if (first <= wanted && wanted <= end) best = text.substr(first, at - first);
+    const auto before = static_cast<size_t>(column > 0 ? column - 1 : 0);
+    if (first <= before && before <= end) best = text.substr(first, at - first);
   }
   return best;
 }

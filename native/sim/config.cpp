@@ -14,7 +14,7 @@
 namespace pygpukit::sim {
 namespace {
 
-constexpr uint64_t kLeastMemory = uint64_t{512} << 20;  // of a device whose size nobody said
+constexpr uint64_t kMinMemory = uint64_t{512} << 20;  // of a device whose size nobody said
 
 bool ParseNumber(const std::string &text, double *value, std::string *rest) {
   if (text.empty() || !(text[0] >= '0' && text[0] <= '9')) return false;
@@ -94,7 +94,7 @@ uint64_t MachineBytes() {
 // Half of it, in equal parts; in steps of 2 MiB, as device memory is had.
 uint64_t DefaultBytes(int devices) {
   const uint64_t step = uint64_t{2} << 20, share = MachineBytes() / 2 / static_cast<uint64_t>(devices);
-  return std::max(kLeastMemory, share / step * step);
+  return std::max(kMinMemory, share / step * step);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr size_t kSharedAlign = 128;
 // Guards split the address space; Linux allows a process 65530 pieces.
 constexpr int kMaxGuardedStacks = 12000;  // of three pieces each
 
-constexpr size_t kLeastStackBytes = 24 << 10;
+constexpr size_t kMinStackBytes = 24 << 10;
 constexpr size_t kKeptFibers = 4 * kMaxThreads;
 
 // Every core of the process, for the signal handler: it must neither lock nor allocate.
@@ -382,7 +382,7 @@ void Core::Leave(pk_status status) {
 void Core::AskForStack() {
   const char here = 0;
   const size_t left = static_cast<size_t>(&here - current_->stack) - kGuardBytes;
-  if (left >= kLeastStackBytes) return;
+  if (left >= kMinStackBytes) return;
   Abort(PK_ERROR_LAUNCH_FAILED, "stack overflow",
         Format("stack overflow: a simulated thread has %zu KiB for its local variables", kStackBytes >> 10));
 }

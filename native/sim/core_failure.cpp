@@ -72,7 +72,7 @@ void Core::DivergentBarrier() {
     places[{fiber->line, fiber->file}].push_back(fiber->thread);
   if (places.size() < 2) return;
   run_->checker->TellPending();
-  const auto odd = places.begin();  // the first in the source: most often the one that some threads pass by
+  const auto rarest = places.begin();  // the first in the source: most often the one that some threads pass by
   std::string text = "threads of one block wait at different barriers";
   for (auto at = places.begin(); at != places.end(); ++at) {
     text += Format("; %zu at %.*s:%d:", at->second.size(), static_cast<int>(at->first.second.size()),
@@ -80,8 +80,8 @@ void Core::DivergentBarrier() {
             Ranges(at->second);
   }
   Finding finding;
-  Fill(&finding, "divergent barrier", std::move(text), odd->first.first);
-  finding.thread = Unravel(*std::min_element(odd->second.begin(), odd->second.end()), run_->block);
+  Fill(&finding, "divergent barrier", std::move(text), rarest->first.first);
+  finding.thread = Unravel(*std::min_element(rarest->second.begin(), rarest->second.end()), run_->block);
   places.clear();
   Report(PK_ERROR_LAUNCH_FAILED, std::move(finding));
 }
@@ -130,8 +130,8 @@ std::string Core::Thread() const {
 std::string Core::PlaceOfSignal() const {
   std::string where;
   // A call into the device tells its place, which is better than what is known of code that was inlined and moved away.
-  const bool told = current_->file && current_->line;
-  const std::string call = told ? Format("%s:%d", current_->file, current_->line) : "";
+  const bool has_line = current_->file && current_->line;
+  const std::string call = has_line ? Format("%s:%d", current_->file, current_->line) : "";
   if (!run_->checker && !run_->module->Contains(program_counter_)) where = call;
   for (size_t i = 0; i < place_count_ && where.empty(); ++i) where = run_->module->SourceLine(places_[i]);
   if (where.empty()) where = call;

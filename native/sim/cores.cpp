@@ -13,7 +13,7 @@ Cores::Cores(int count, int sms) : load_(static_cast<size_t>(sms)) {
 void Cores::Update() {
   int urgent = 1 << 30;
   for (const Waiter *waiter : waiters_) urgent = std::min(urgent, waiter->priority);
-  most_urgent_ = urgent;
+  top_priority_ = urgent;
 }
 
 // One that is available works as the multiprocessor with the least to do.

@@ -27,7 +27,7 @@ class Cores {
   Core *TryAcquire(SmSet *set);             // null when all are lent, or as many as the set has multiprocessors
   void Release(Core *core, SmSet *set);
   // Somebody with a smaller, more urgent priority waits.
-  bool Wanted(int priority) const { return most_urgent_.load(std::memory_order_relaxed) < priority; }
+  bool IsPreempted(int priority) const { return top_priority_.load(std::memory_order_relaxed) < priority; }
 
  private:
   struct Waiter {
@@ -43,7 +43,7 @@ class Cores {
   std::vector<Core *> all_, free_;
   std::vector<unsigned> load_;     // by multiprocessor: how many cores work as it
   std::vector<Waiter *> waiters_;  // in order of arrival; none of them could be served now
-  std::atomic<int> most_urgent_{1 << 30};
+  std::atomic<int> top_priority_{1 << 30};
 };
 
 }  // namespace pygpukit::sim

@@ -49,9 +49,9 @@ bool FinishDivision(void *context) {
     if (relative) address += reinterpret_cast<uintptr_t>(at);
     memcpy(&divisor, reinterpret_cast<const void *>(address), wide ? 8 : 4);
   }
-  const uint64_t least = uint64_t{1} << (wide ? 63 : 31), mask = least | (least - 1);
-  if ((divisor & mask) != mask || (value(0) & mask) != least) return false;
-  registers[REG_RAX] = static_cast<greg_t>(least);
+  const uint64_t lowest = uint64_t{1} << (wide ? 63 : 31), mask = lowest | (lowest - 1);
+  if ((divisor & mask) != mask || (value(0) & mask) != lowest) return false;
+  registers[REG_RAX] = static_cast<greg_t>(lowest);
   registers[REG_RDX] = 0;
   registers[REG_RIP] = static_cast<greg_t>(reinterpret_cast<uintptr_t>(at));
   return true;

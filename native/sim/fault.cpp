@@ -37,15 +37,15 @@ uintptr_t ProgramCounter(void *context) {
 struct Search {
   const Module *module;
   uintptr_t *places;
-  size_t count, found;
+  size_t count, filled;
 };
 
 _Unwind_Reason_Code Visit(_Unwind_Context *frame, void *data) {
   Search *search = static_cast<Search *>(data);
   int interrupted = 0;  // else a return address, which may already belong to the next line
   const uintptr_t address = _Unwind_GetIPInfo(frame, &interrupted) - !interrupted;
-  if (search->module->Contains(address)) search->places[search->found++] = address;
-  return search->found < search->count ? _URC_NO_REASON : _URC_END_OF_STACK;
+  if (search->module->Contains(address)) search->places[search->filled++] = address;
+  return search->filled < search->count ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 // The faulting instruction is repeated, and ends the process as it would have without us.
@@ -126,7 +126,7 @@ void InstallFaultHandlers() {
 size_t PlacesIn(const Module &module, uintptr_t *places, size_t count) {
   Search search = {&module, places, count, 0};
   _Unwind_Backtrace(Visit, &search);
-  return search.found;
+  return search.filled;
 }
 
 void InterruptThread(pthread_t thread) { pthread_kill(thread, kInterrupt); }

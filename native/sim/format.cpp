@@ -38,17 +38,17 @@ void Append(const Conversion &one, const char *kind, T value, std::string *out) 
 
 }  // namespace
 
-int FormatPrinted(const char *format, va_list arguments, size_t most, std::string *out) {
+int FormatPrinted(const char *format, va_list arguments, size_t max_bytes, std::string *out) {
   int taken = 0;
   const auto next = [&](int *value) {
     *value = std::min(std::max(va_arg(arguments, int), -kWidest), kWidest);
     ++taken;
   };
   const char *at = format;
-  while (*at && out->size() < most) {
+  while (*at && out->size() < max_bytes) {
     const char *percent = strchr(at, '%');
     if (!percent) percent = at + strlen(at);
-    out->append(at, std::min(static_cast<size_t>(percent - at), most - out->size()));
+    out->append(at, std::min(static_cast<size_t>(percent - at), max_bytes - out->size()));
     at = percent;
     if (!*at) break;
     Conversion one;
@@ -93,8 +93,8 @@ int FormatPrinted(const char *format, va_list arguments, size_t most, std::strin
       const char *text = va_arg(arguments, const char *);
       if (!text) text = "(null)";
       // Wider than the buffer of the others: a text is copied.
-      const size_t room = one.precision >= 0 ? static_cast<size_t>(one.precision) : most;
-      const size_t length = strnlen(text, std::min(room, most));
+      const size_t room = one.precision >= 0 ? static_cast<size_t>(one.precision) : max_bytes;
+      const size_t length = strnlen(text, std::min(room, max_bytes));
       const size_t fill = one.width > static_cast<int>(length) ? static_cast<size_t>(one.width) - length : 0;
       const bool left = one.flags.find('-') != std::string::npos;
       if (!left) out->append(fill, ' ');
@@ -107,7 +107,7 @@ int FormatPrinted(const char *format, va_list arguments, size_t most, std::strin
     }
     ++taken;
   }
-  if (out->size() > most) out->resize(most);
+  if (out->size() > max_bytes) out->resize(max_bytes);
   return taken;
 }
 

@@ -6,8 +6,8 @@
 
 namespace pygpukit::sim {
 
-// Appends the formatted text to `out`, at most `most` bytes of it, and returns how many arguments the format takes. A
-// conversion that CUDA does not have stands in the text as it is.
-int FormatPrinted(const char *format, va_list arguments, size_t most, std::string *out);
+// Appends the formatted text to `out`, at most `max_bytes` bytes of it, and returns how many arguments the format
+// takes. A conversion that CUDA does not have stands in the text as it is.
+int FormatPrinted(const char *format, va_list arguments, size_t max_bytes, std::string *out);
 
 }  // namespace pygpukit::sim

@@ -39,10 +39,10 @@ class Heap {
 
   bool Give(uintptr_t address) {
     std::lock_guard guard(mutex_);
-    const auto found = used_.find(address);
-    if (found == used_.end()) return false;
-    uint64_t bytes = found->second;
-    used_.erase(found);
+    const auto entry = used_.find(address);
+    if (entry == used_.end()) return false;
+    uint64_t bytes = entry->second;
+    used_.erase(entry);
     if (bytes > kKeptBytes) {  // the whole pages in it
       const uint64_t first = (address + 4095) / 4096 * 4096, last = (address + bytes) / 4096 * 4096;
       ForgetPages(reinterpret_cast<void *>(first), last - first);

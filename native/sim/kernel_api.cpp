@@ -14,7 +14,7 @@
 namespace pygpukit::sim {
 namespace {
 
-constexpr size_t kMostPrintedBytes = 4096;  // by one call
+constexpr size_t kMaxPrintedBytes = 4096;  // by one call
 constexpr const char *kKinds[] = {"assert",         "assert",        "integer division by zero",
                                   "stack overflow", "out of bounds", "warp matrix"};
 
@@ -45,7 +45,7 @@ int OnPrint(void *core, const char *format, va_list arguments) {
   if (!format) return -1;
   InRuntime scope(core);
   std::string text;
-  const int taken = FormatPrinted(format, arguments, kMostPrintedBytes, &text);
+  const int taken = FormatPrinted(format, arguments, kMaxPrintedBytes, &text);
   AppendOutput(text);
   return taken;
 }
@@ -74,9 +74,9 @@ void *OnHeap(void *core, void *block, pk_sim_u64 bytes) {
     if (checker && checker->HeapFreed(block, &twice)) return twice ? block : nullptr;
     return HeapGive(block) ? nullptr : block;
   }
-  void *made = HeapTake(bytes);
-  if (checker && made) checker->HeapTaken(made, bytes);
-  return made;
+  void *memory = HeapTake(bytes);
+  if (checker && memory) checker->HeapTaken(memory, bytes);
+  return memory;
 }
 
 void *OnMapShared(void *core, const void *address, unsigned rank) {

@@ -59,13 +59,13 @@ pk_status CheckTogether(int sms, const Function &function, const pk_launch &requ
   int32_t resident = 0;
   const uint32_t threads = request.block[0] * request.block[1] * request.block[2];
   if (pk_status bad = function.Occupancy(threads, request.shared_bytes, &resident)) return bad;
-  const uint64_t most = static_cast<uint64_t>(resident) * static_cast<uint64_t>(sms);
-  if (Blocks(request) > most)
+  const uint64_t max_blocks = static_cast<uint64_t>(resident) * static_cast<uint64_t>(sms);
+  if (Blocks(request) > max_blocks)
     return Fail(PK_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
                 Format("kernel %s: a cooperative launch of %llu blocks, but the device holds at most %llu of them at "
                        "once: %d on each of its %d multiprocessors",
                        kernel.name, static_cast<unsigned long long>(Blocks(request)),
-                       static_cast<unsigned long long>(most), resident, sms));
+                       static_cast<unsigned long long>(max_blocks), resident, sms));
   return PK_OK;
 }
 
@@ -148,32 +148,32 @@ pk_status Launch::Make(Device *device, const Stream &stream, std::shared_ptr<Fun
   LaunchMemory memory = std::exchange(NextLaunchMemory(), {});
   std::vector<Zone> zones = std::exchange(NextLaunchZones(), {});
   if (pk_status bad = CheckRequest(*device, stream, *function, request)) return bad;
-  std::shared_ptr<Launch> made(new Launch(device, stream, std::move(function)));
-  made->memory_ = std::move(memory);
-  made->zones_ = std::move(zones);
-  made->CopyArguments(request);
-  made->request_ = request;
-  made->request_.params = made->pointers_.data();
-  const pk_sim_dim cluster = ClusterOf(*made->function_->kernel, request);
+  std::shared_ptr<Launch> created(new Launch(device, stream, std::move(function)));
+  created->memory_ = std::move(memory);
+  created->zones_ = std::move(zones);
+  created->CopyArguments(request);
+  created->request_ = request;
+  created->request_.params = created->pointers_.data();
+  const pk_sim_dim cluster = ClusterOf(*created->function_->kernel, request);
   const bool cooperative = (request.flags & PK_LAUNCH_COOPERATIVE) != 0;
-  made->blocks_ = cooperative ? 1 : Blocks(request) / (cluster.x * cluster.y * cluster.z);
-  made->chunk_ = std::clamp<uint64_t>(made->blocks_ / (static_cast<uint64_t>(device->cores.count()) * 8), 1, 64);
-  const uint32_t *grid = IsSlice(request) ? made->slice_.whole : request.grid;
-  made->first_ = IsSlice(request) ? BlockNumber(made->slice_.first, made->slice_.whole) : 0;
-  const Module &module = *made->function_->module;
-  made->run_ = {&module,
-                &module.image(),
-                made->function_->kernel,
-                made->pointers_.data(),
-                {grid[0], grid[1], grid[2]},
-                {request.block[0], request.block[1], request.block[2]},
-                request.shared_bytes,
-                cooperative,
-                cluster,
-                &made->cancelled_,
-                module.check() ? &Checker::Get() : nullptr};
-  if (made->run_.checker) made->chunk_ = made->blocks_;
-  *launch = std::move(made);
+  created->blocks_ = cooperative ? 1 : Blocks(request) / (cluster.x * cluster.y * cluster.z);
+  created->chunk_ = std::clamp<uint64_t>(created->blocks_ / (static_cast<uint64_t>(device->cores.count()) * 8), 1, 64);
+  const uint32_t *grid = IsSlice(request) ? created->slice_.whole : request.grid;
+  created->first_ = IsSlice(request) ? BlockNumber(created->slice_.first, created->slice_.whole) : 0;
+  const Module &module = *created->function_->module;
+  created->run_ = {&module,
+                   &module.image(),
+                   created->function_->kernel,
+                   created->pointers_.data(),
+                   {grid[0], grid[1], grid[2]},
+                   {request.block[0], request.block[1], request.block[2]},
+                   request.shared_bytes,
+                   cooperative,
+                   cluster,
+                   &created->cancelled_,
+                   module.check() ? &Checker::Get() : nullptr};
+  if (created->run_.checker) created->chunk_ = created->blocks_;
+  *launch = std::move(created);
   return PK_OK;
 }
 
@@ -271,7 +271,7 @@ void Launch::Work(Core *core) {
     }
     function_->block_nanoseconds.store((MonotonicNanoseconds() - start) / (last - first) + 1,
                                        std::memory_order_relaxed);
-    if (device_->cores.Wanted(priority_)) return;
+    if (device_->cores.IsPreempted(priority_)) return;
   }
 }
 

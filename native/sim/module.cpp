@@ -183,20 +183,20 @@ unsigned Module::StaticSharedBytes(const pk_sim_kernel &kernel) const {
 }
 
 pk_status Module::FindFunction(const char *name, std::shared_ptr<Function> *function) {
-  const pk_sim_kernel *found = nullptr;
+  const pk_sim_kernel *match = nullptr;
   std::string known;
   for (unsigned i = 0; i < image_->kernel_count; ++i) {
     const pk_sim_kernel *kernel = image_->kernels[i];
-    if (NoWhitespace(kernel->name) == NoWhitespace(name)) found = kernel;
+    if (NoWhitespace(kernel->name) == NoWhitespace(name)) match = kernel;
     known += (i ? ", " : "") + std::string(kernel->name);
   }
-  if (!found)
+  if (!match)
     return Fail(PK_ERROR_NOT_FOUND,
                 Format("the module has no kernel \"%s\"; it has: %s", name, known.empty() ? "none" : known.c_str()));
   *function = std::make_shared<Function>();
   (*function)->module = shared_from_this();
-  (*function)->kernel = found;
-  (*function)->static_shared_bytes = StaticSharedBytes(*found);
+  (*function)->kernel = match;
+  (*function)->static_shared_bytes = StaticSharedBytes(*match);
   (*function)->dynamic_limit_bytes = kSharedBytes - (*function)->static_shared_bytes;
   return PK_OK;
 }
@@ -217,15 +217,15 @@ pk_status Module::FindGlobal(const char *name, uint64_t *address, uint64_t *byte
 }
 
 std::vector<Variable> Module::Variables() const {
-  std::vector<Variable> found;
+  std::vector<Variable> match;
   for (const Symbol &symbol : file_.symbols()) {
     const bool shared = symbol.kind == Symbol::kThreadLocal;
     if ((!shared && symbol.kind != Symbol::kObject) || symbol.bytes == 0) continue;
     if (shared && symbol.name.find("pk_sim_anchor") != std::string_view::npos) continue;  // no kernel has a use for it
     const bool own = OwnVariable(symbol.name) || symbol.name.find("pk_sim_") != std::string_view::npos;
-    found.push_back({PlainName(symbol.name), shared ? symbol.value : base_ + symbol.value, symbol.bytes, shared, own});
+    match.push_back({PlainName(symbol.name), shared ? symbol.value : base_ + symbol.value, symbol.bytes, shared, own});
   }
-  return found;
+  return match;
 }
 
 bool Module::Contains(uintptr_t address) const { return address >= base_ && address < end_; }

@@ -84,13 +84,13 @@ char *ReserveApart(uint64_t bytes) {
   static std::atomic<uint64_t> next{kApartFrom};
   for (int tries = 0; tries < kApartTries && bytes < kApartTo - kApartFrom; ++tries) {
     const uint64_t step = bytes + kApart;
-    const uint64_t wanted = next.fetch_add(step);
-    if (wanted > kApartTo - step) {
+    const uint64_t place = next.fetch_add(step);
+    if (place > kApartTo - step) {
       next = kApartFrom;
       continue;
     }
-    char *start = Reserve(wanted, bytes);
-    if (!start || reinterpret_cast<uint64_t>(start) == wanted) return start;
+    char *start = Reserve(place, bytes);
+    if (!start || reinterpret_cast<uint64_t>(start) == place) return start;
     ReleaseRange(start, bytes);
   }
   return ReserveRange(bytes);

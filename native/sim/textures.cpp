@@ -12,7 +12,7 @@ namespace {
 
 typedef unsigned long long Number;
 
-constexpr uint64_t kMostLinear = uint64_t{1} << 28;
+constexpr uint64_t kMaxLinear = uint64_t{1} << 28;
 
 // Empty, or what the device would refuse of linear and pitched memory.
 std::string MemoryRefusal(const pk_texture &how, Memory *memory, uint64_t element_bytes) {
@@ -20,7 +20,7 @@ std::string MemoryRefusal(const pk_texture &how, Memory *memory, uint64_t elemen
   if (how.memory % PK_TEXTURE_ALIGNMENT)
     return Format("the memory at 0x%llx does not begin at a multiple of %d bytes", static_cast<Number>(how.memory),
                   PK_TEXTURE_ALIGNMENT);
-  if (how.width == 0 || how.width > (pitched ? 131072 : kMostLinear) ||
+  if (how.width == 0 || how.width > (pitched ? 131072 : kMaxLinear) ||
       (pitched && (how.height == 0 || how.height > 65000)))
     return Format("%llu x %llu elements are too many or none", static_cast<Number>(how.width),
                   static_cast<Number>(how.height));
@@ -67,33 +67,33 @@ static void LookAt(Viewed *viewed, const ArrayHandle &handle, bool all_levels) {
 
 std::unique_ptr<Texture> MakeTexture(const pk_texture &how, std::shared_ptr<ArrayHandle> handle, Memory *memory,
                                      pk_status *status) {
-  auto made = std::make_unique<Texture>();
-  made->how = how;
+  auto created = std::make_unique<Texture>();
+  created->how = how;
   std::string why;
   if (handle) {
-    LookAt(made.get(), *handle, how.resource == PK_RESOURCE_MIPMAPPED);
+    LookAt(created.get(), *handle, how.resource == PK_RESOURCE_MIPMAPPED);
   } else {
-    made->format = how.format;
-    made->channels = how.channels;
-    made->linear = how.resource == PK_RESOURCE_LINEAR;
-    made->dimensions = made->linear ? 1 : 2;
-    why = MemoryRefusal(how, memory, made->element_bytes());
+    created->format = how.format;
+    created->channels = how.channels;
+    created->linear = how.resource == PK_RESOURCE_LINEAR;
+    created->dimensions = created->linear ? 1 : 2;
+    why = MemoryRefusal(how, memory, created->element_bytes());
     Image image;
     image.elements = reinterpret_cast<char *>(how.memory);
     image.width = how.width;
-    image.height = made->linear ? 1 : how.height;
-    image.pitch_bytes = made->linear ? how.width * made->element_bytes() : how.pitch_bytes;
+    image.height = created->linear ? 1 : how.height;
+    image.pitch_bytes = created->linear ? how.width * created->element_bytes() : how.pitch_bytes;
     image.slice_bytes = image.pitch_bytes * image.height;
-    made->levels = {image};
+    created->levels = {image};
   }
-  const bool wide = made->format == PK_FORMAT_UINT32 || made->format == PK_FORMAT_INT32;
-  if (wide) made->how.flags |= PK_TEXTURE_INTEGERS;  // 32 bits are not read as parts of one
-  if (why.empty() && how.filter == PK_FILTER_LINEAR && !made->GivesFloats())
+  const bool wide = created->format == PK_FORMAT_UINT32 || created->format == PK_FORMAT_INT32;
+  if (wide) created->how.flags |= PK_TEXTURE_INTEGERS;  // 32 bits are not read as parts of one
+  if (why.empty() && how.filter == PK_FILTER_LINEAR && !created->GivesFloats())
     why = "a linear filter needs floats, or integers that are read as normalised floats";
-  if (why.empty() && made->levels.size() > 1 && !made->Normalised())
+  if (why.empty() && created->levels.size() > 1 && !created->Normalised())
     why = "a mipmapped array needs normalised coordinates";
   *status = why.empty() ? PK_OK : Fail(PK_ERROR_INVALID_VALUE, "texture_create: " + why);
-  return why.empty() ? std::move(made) : nullptr;
+  return why.empty() ? std::move(created) : nullptr;
 }
 
 std::unique_ptr<Surface> MakeSurface(const ArrayHandle &handle, pk_status *status) {
@@ -101,10 +101,10 @@ std::unique_ptr<Surface> MakeSurface(const ArrayHandle &handle, pk_status *statu
     *status = Fail(PK_ERROR_INVALID_VALUE, "surface_create: the array was not made for surfaces");
     return nullptr;
   }
-  auto made = std::make_unique<Surface>();
-  LookAt(made.get(), handle, false);
+  auto created = std::make_unique<Surface>();
+  LookAt(created.get(), handle, false);
   *status = PK_OK;
-  return made;
+  return created;
 }
 
 // ---- calls of kernels
@@ -147,12 +147,13 @@ void FetchTexture(Core &core, const pk_sim_texture_call &call, unsigned *channel
   const bool integer = call.flags & PK_SIM_INTEGER;
   CheckShape(core, call, *texture, integer);
   if (core.checker()) {
-    const unsigned wanted = call.type >> 8, bytes = call.type & 255u;
-    const unsigned given = texture->GivesFloats() ? 'f' : texture->format >= PK_FORMAT_INT8 ? 'i' : 'u';
+    const unsigned expected = call.type >> 8, bytes = call.type & 255u;
+    const unsigned element_kind = texture->GivesFloats() ? 'f' : texture->format >= PK_FORMAT_INT8 ? 'i' : 'u';
     const unsigned count = call.flags & PK_SIM_GATHER ? 4 : texture->channels;
-    if (wanted != given || (given != 'f' && bytes != pk_format_bytes(texture->format)) || call.channels != count) {
+    if (expected != element_kind || (element_kind != 'f' && bytes != pk_format_bytes(texture->format)) ||
+        call.channels != count) {
       Why() = "asks for " + TypeName(call.type, call.channels) + ", the texture gives " +
-              (given == 'f' ? TypeName('f' << 8 | 4, count) : texture->Element());
+              (element_kind == 'f' ? TypeName('f' << 8 | 4, count) : texture->Element());
       Refuse(core, call, PK_ERROR_LAUNCH_FAILED, "wrong type");
     }
     if (integer && !InRange(call.number, static_cast<int64_t>(texture->levels[0].width))) {
@@ -198,24 +199,24 @@ void AccessSurface(Core &core, const pk_sim_surface_call &call, void *element) {
   const bool sliced = call.flags & (PK_SIM_LAYERED | PK_SIM_CUBEMAP);
   int64_t at[3] = {call.at[0], call.dimensions > 1 ? call.at[1] : 0, sliced ? call.layer : 0};
   if (call.dimensions > 2) at[2] = call.at[2];
-  const int64_t most[3] = {static_cast<int64_t>(image.pitch_bytes) - bytes, static_cast<int64_t>(image.height) - 1,
-                           static_cast<int64_t>(image.depth) - 1};
+  const int64_t limits[3] = {static_cast<int64_t>(image.pitch_bytes) - bytes, static_cast<int64_t>(image.height) - 1,
+                             static_cast<int64_t>(image.depth) - 1};
   for (int axis = 0; axis < 3; ++axis) {
-    if (InRange(at[axis], most[axis] + 1)) continue;
+    if (InRange(at[axis], limits[axis] + 1)) continue;
     if (call.mode == PK_SIM_SURFACE_TRAP) {
       Why() = Format("%s %lld of %lld",
                      axis == 0   ? "x is byte"
                      : axis == 1 ? "y is"
                      : sliced    ? "the layer is"
                                  : "z is",
-                     static_cast<long long>(at[axis]), static_cast<long long>(most[axis] + (axis == 0 ? bytes : 1)));
+                     static_cast<long long>(at[axis]), static_cast<long long>(limits[axis] + (axis == 0 ? bytes : 1)));
       Refuse(core, call, PK_ERROR_ILLEGAL_ADDRESS, "out of bounds");
     }
     if (call.mode == PK_SIM_SURFACE_ZERO) {
       if (!call.write) memset(element, 0, static_cast<size_t>(bytes));
       return;
     }
-    at[axis] = at[axis] < 0 ? 0 : most[axis];
+    at[axis] = at[axis] < 0 ? 0 : limits[axis];
   }
   char *place = image.elements + at[2] * static_cast<int64_t>(image.slice_bytes) +
                 at[1] * static_cast<int64_t>(image.pitch_bytes) + at[0];

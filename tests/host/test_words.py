@@ -42,7 +42,7 @@ SHORT = ("found", "given", "told", "wanted", "most", "least", "made", "few")
 OTHERS = {
     ".rs": ("onlooker", "maker", "turned", "odd", *SHORT),
     ".ts": ("onlooker", "maker", "turned", "odd", *SHORT),
-    ".cpp": ("onlooker", "maker", "turned"),
+    ".cpp": ("onlooker", "maker", "turned", *SHORT),
     ".h": ("onlooker", "maker"),
     ".cu": ("onlooker", "maker", "turned", *SHORT),
     ".cuh": ("onlooker", "maker", "found", "given", "told", "wanted", "least", "few"),
