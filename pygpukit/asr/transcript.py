@@ -75,7 +75,7 @@ Course: TypeAlias = "Generator[Ask | TranscriptionSegment, Answer, str | None]"
 def transcript(frames: int, width: int, max_tokens: int, tokens: WhisperTokens, options: Options) -> Course:
     """The course of a sound of so many frames; it yields what it asks and segments, and returns the language.
 
-    width: frames of a window. most: positions that the decoder has.
+    width: frames of a window. max_tokens: positions that the decoder has.
     """
     language = options.language
     if language is None:

@@ -126,7 +126,7 @@ def ends(images: Any) -> Any:
 
 
 def error(case: Case, x: Any, w: Any, result: Any) -> float:
-    """The largest error of some places over the largest result, by float64. x, found: ends() as (b, C, ...), w:
+    """The largest error of some places over the largest result, by float64. x, result: ends() as (b, C, ...), w:
     NumPy."""
     import numpy as np
 

@@ -73,7 +73,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Figures:
-    """Cost of an answer so far. reused: tokens of the prompt that were in the cache already. Times in seconds:
+    """Cost of an answer so far. reused_tokens: tokens of the prompt that were in the cache already. Times in seconds:
     first_token since the request came, decode from the first token to the newest. kv_bytes: of this sequence."""
 
     prompt_tokens: int

@@ -36,7 +36,7 @@ class Transfer:
 
     @property
     def info(self) -> TransferInfo:
-        """The state of the transfer: state, landed bytes, and times in ns of the event ring's clock (0 = not yet)."""
+        """A transfer's progress: state, landed bytes, and times in ns of the event ring's clock (0 = not yet)."""
         progress = self._final or self._engine.core.info(self.id) or self._final  # it may end between two looks
         assert progress is not None, "a transfer is forgotten only after its end was noted"
         return progress

@@ -63,7 +63,7 @@ def spectra(
 ) -> GPUArray:
     """(..., frames, bins) of signals (..., samples), in the form asked for; with a bank (..., frames, bands).
 
-    window: as long as a frame. before: samples that the first frame begins ahead of the signal. least: what is taken
+    window: as long as a frame. before: samples that the first frame begins ahead of the signal. amin: what is taken
     the logarithm of, at least. Nothing is checked here.
     """
     y = copying.contiguous(y)

@@ -113,7 +113,7 @@ def read(path: Path, family: str) -> dict[str, Any]:
 
 
 def tiles(build: Callable[..., _Tile], listed: Any, known: tuple[_Tile, ...], what: str) -> tuple[_Tile, ...]:
-    """A table's tiles. made: from the names and numbers of one; known: those that kernels are compiled for.
+    """A table's tiles. build: makes one from the names and numbers of one; known: those that kernels are compiled for.
 
     Raises ValueError for what is no tile, and for one that there is no kernel for.
     """

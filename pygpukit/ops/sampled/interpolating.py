@@ -24,7 +24,7 @@ __all__ = ["interp"]
 SOURCE = kernels.KernelSpec(__file__, "interp.cu")
 _CALL = SOURCE.structure("InterpCall")
 _BLOCK = 256
-_LEFT, _RIGHT = 1, 2  # interp.cu: given
+_LEFT, _RIGHT = 1, 2  # interp.cu: has_ends
 
 
 def interp(
