@@ -1,4 +1,4 @@
-"""How fast calls at shapes that nobody named are beside PyTorch, by family."""
+"""Speed of calls at shapes that nobody named beside PyTorch, by family."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Drawn(Benchmark):
 
 
 def operands(case: Case) -> dict[str, Any]:
-    """What the case's expression sees."""
+    """The arrays that the case's expression sees."""
     import pygpukit as gp
 
     from ..ops.nn.conv.tile import packed

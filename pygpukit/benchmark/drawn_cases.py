@@ -41,7 +41,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """What the row is called: unique among the cases of a seed but by chance."""
+        """The name of the row: unique among the cases of a seed but by chance."""
         return f"{self.family}: {self.name} {self.dtype}"
 
 

@@ -32,7 +32,7 @@ def measure(seed: int, count: int) -> dict[str, float | str]:
 
 
 def operands(torch: Any, case: Case) -> dict[str, Any]:
-    """What the case's expression sees."""
+    """The arrays that the case's expression sees."""
     names: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
     for name, shape in case.shapes.items():
         dtype = getattr(torch, case.element)
