@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 from zlib import crc32
 
-LIMIT_S = 2.0
+LIMIT_S = 1.0
 RECORD = Path(__file__).with_name("durations.json")
 
 
