@@ -37,6 +37,7 @@ def peer_rows(_: Sequence[BenchmarkResult], quick: bool) -> Iterator[BenchmarkRe
 
 def _measured(who: tuple[str, ...], rounds: int) -> Iterator[BenchmarkResult | Unavailable]:
     from pygpukit.core.backend import ensure, is_sim
+    from pygpukit.jit.locate import models_directory
     from pygpukit.models import catalogue, fetch
 
     ensure()
@@ -46,7 +47,7 @@ def _measured(who: tuple[str, ...], rounds: int) -> Iterator[BenchmarkResult | U
         elif not fetch.present(entry := catalogue.ENTRIES[name]):
             yield Unavailable(f"{CATEGORY}/{name}", f"not on this machine; pygpukit models get {name}")
         else:
-            file = str(fetch.models_directory() / entry.name / entry.opens)
+            file = str(models_directory() / entry.name / entry.opens)
             try:
                 runs = [{one: _run(one, file) for one in who} for _ in range(rounds)]
             except RuntimeError as error:

@@ -84,6 +84,8 @@ def parser() -> Parser:
     doings.add_parser("list", help="what there is; the same without a word")
     get_parser = doings.add_parser("get", help="fetch one, unless it is here; print its path")
     get_parser.add_argument("name")
+    fetched = commands.add_parser("get", help="fetch a model by name, or cutlass: the headers of CUTLASS and CuTe")
+    fetched.add_argument("name", help='"cutlass", or a name that `pygpukit models` lists')
     warmup = commands.add_parser("warmup", help="compile built-in kernels into the cache before anything asks for them")
     warmup.add_argument("family", nargs="*", help='folders of pygpukit/ops, "nn/attention"; matmul by default')
     warmup.add_argument("--models", nargs="+", default=[], metavar="MODEL", help="the kernels that these models need")
@@ -116,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if rest:
             whole.of(args.command).error(f"unrecognized arguments: {' '.join(rest)}")
         _be_quiet_about_simulation()
-        commands = (info, doctor, cache, models, warmup, chat, serve)
+        commands = (info, doctor, cache, models, get, warmup, chat, serve)
         return {one.__name__: one for one in commands}[args.command](args)
     return lab(args, rest)
 
@@ -161,6 +163,23 @@ def models(args: argparse.Namespace) -> int:
     from .models.listing import command
 
     return command(args)
+
+
+def get(args: argparse.Namespace) -> int:
+    """Do what `pygpukit get` was asked. Exit code 1, and the reasons, when it cannot be had."""
+    from .core.errors import ModelNotFoundError
+    from .models import cutlass
+    from .models.fetch import get as get_model
+
+    try:
+        if args.name == "cutlass":
+            print(cutlass.get(say=lambda what: print(what, file=sys.stderr)))
+        else:
+            print(get_model(args.name))
+    except (ModelNotFoundError, OSError) as error:
+        print(f"pygpukit get: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def warmup(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pygpukit._core import native
 from pygpukit.core.extras import install_command
 from pygpukit.jit import toolchain
+from pygpukit.jit.cutlass import place as cutlass
 from pygpukit.jit.toolchain import Toolchain, libraries
 from pygpukit.kernels import bundle
 
@@ -53,6 +54,7 @@ def report() -> Iterator[str]:
     every = list(features(taken))
     for feature in every:
         yield f"  {'ok     ' if not feature.lacks else 'missing'} {feature.name}: {feature.lacks or feature.has}"
+    yield f"CUTLASS      {cutlass.missing() or f'{cutlass.VERSION}, for cells that include it: {cutlass.folder()}'}"
     yield f"repair       {repair(every, reason is None)}"
 
 

@@ -66,6 +66,12 @@ def kernel_folder() -> Path | None:
     return folder
 
 
+def models_directory() -> Path:
+    """$PYGPUKIT_MODELS, else the folder `models` in the platform's folder for caches."""
+    chosen = os.environ.get("PYGPUKIT_MODELS")
+    return Path(chosen).expanduser() if chosen else cache_directory() / "models"
+
+
 def kernel_folders() -> list[Path]:
     """Where the package's kernel text is looked for, first one first: $PYGPUKIT_KERNELS, the package."""
     chosen = kernel_folder()

