@@ -93,7 +93,7 @@ def test_without_the_assembler_kernels_for_sm90_and_mma_take_over(machine: Machi
         for a, b in ((half()[1:, 3:], half()[3:, 1:]), (half()[:1], half()), (half().T, half().T)):
             gp.matmul(a, b)
         gp.matmul(half()[::2, ::-2], half()[:128])
-    assert "unaligned.cu" in sources(asked)
+    assert {"aligned.cu", "unaligned.cu"} <= sources(asked)
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_120a"])
@@ -102,10 +102,12 @@ def test_blocks_fit_the_shared_memory_of_the_device(machine: Machine, arch: str)
     with planning(arch, compiles=True) as asked:
         for m in (1, 40, 4096):
             gp.matmul(gp.zeros((m, 512), "bfloat16"), gp.zeros((512, 4096), "bfloat16"))
+            gp.matmul(gp.zeros((m, 33), "bfloat16"), gp.zeros((33, 33), "bfloat16"))
         gp.matmul(half().T, half())
         room = gp.core.device.device_facts(0)["max_shared_per_block_optin_bytes"]
-    used = [spec.shared_bytes for spec in asked if spec.source.endswith("unaligned.cu")]
-    assert used and max(used) <= room
+    for source in ("/aligned.cu", "/unaligned.cu"):
+        used = [spec.shared_bytes for spec in asked if spec.source.endswith(source)]
+        assert used and max(used) <= room
 
 
 def test_a_kernel_that_fails_is_replaced_by_the_next_one_and_told_once(machine: Machine) -> None:
@@ -121,7 +123,11 @@ def test_a_kernel_that_fails_is_replaced_by_the_next_one_and_told_once(machine: 
     assert plan.backend == "mma" and "words of the assembler" in plan.reason
     (one,) = [str(warning.message) for warning in said]
     assert "half precision" in one and "words of the assembler" in one
-    machine.broken.append("unaligned.cu")
+    machine.broken.append("mma/aligned.cu")
+    with planning("sm_90a", compiles=True) as asked:
+        gp.matmul(x, x)
+        assert gp.matmul_plan(x, x).backend == "mma" and sources(asked) == {"unaligned.cu"}
+    machine.broken.append("mma/unaligned.cu")
     with planning("sm_90a", compiles=True) as asked:
         gp.matmul(x, x)
         assert gp.matmul_plan(x, x).backend == "plain"

@@ -19,7 +19,7 @@ from pygpukit.ops import host as host_memory
 from pygpukit.ops.matmul import host
 from pygpukit.ops.matmul.cuda_cores import gemv, real, strided
 from pygpukit.ops.matmul.epilogue import fused
-from pygpukit.ops.matmul.mma import fallback, unaligned
+from pygpukit.ops.matmul.mma import aligned, fallback, unaligned
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster, pingpong
 from pygpukit.ops.matmul.tile import fp8, fp8_weight, half, int8_tf32
@@ -48,9 +48,14 @@ class Kernel(Protocol):
 # Kernels of one group give a row the same bits, so that the fastest is taken; the first group that has one is.
 _TENSOR_CORES: tuple[tuple[Any, ...], ...] = (
     (unaligned, tile_gemv, half, int8_tf32, fp8, fp8_weight, cluster, pingpong),
-    (fallback,),
+    (aligned, fallback),
 )
-_SM90 = (cluster, pingpong)
+# Kernels that can be asked for by the name of their backend, and what says why they cannot make a product.
+_NAMED: dict[str, tuple[tuple[Any, ...], str]] = {
+    cluster.BACKEND: ((cluster, pingpong), "unsupported"),
+    aligned.BACKEND: ((aligned, fallback), "refusal"),
+}
+_NAMES = " or ".join(map(repr, _NAMED))
 _CUDA_CORES: tuple[Kernel, ...] = (host, gemv, real, strided)  # the first that takes a product
 _VARIABLE = "PYGPUKIT_MATMUL"
 _CALLED = {
@@ -103,19 +108,23 @@ def choose(p: Problem) -> MatmulPlan:
 
 
 def by_name(what: str, named: Any, p: Problem) -> MatmulPlan | None:
-    """The plan of the kernels for SM 9.0 where they are asked for, by backend= or by PYGPUKIT_MATMUL, and take the
+    """The plan of the kernels of one backend where they are asked for, by backend= or by PYGPUKIT_MATMUL, and take the
     product. None where they are not asked for, or by the environment alone and do not take it, or it is empty. Raises
     ValueError for another name, GPUError where the product is not taken."""
-    if named not in (None, cluster.BACKEND):
-        raise ValueError(f"{what}: backend={named!r}; it is {cluster.BACKEND!r}, or None for the plan's choice")
-    if (named is None and (_of_environment() is None or is_sim())) or 0 in p.extents:
+    if named is not None and named not in _NAMED:
+        raise ValueError(f"{what}: backend={named!r}; it is {_NAMES}, or None for the plan's choice")
+    asked = named or _of_environment()
+    if asked is None or (named is None and is_sim()) or 0 in p.extents:
         return None
-    if why := cluster.unsupported(p):
+    kernels, unless = _NAMED[asked]
+    refusals = [getattr(kernel, unless)(p) for kernel in kernels]
+    if all(refusals):
         if named is None:
             return None
-        raise GPUError(f"{what}: backend={named!r}: {why}; leave backend out for the plan's choice")
-    by = f"backend={named!r}" if named else f"{_VARIABLE}={cluster.BACKEND}"
-    return replace(_fastest(_SM90, p, "unsupported"), reason=f"{cluster.does(p)}, as {by} asks")
+        raise GPUError(f"{what}: backend={named!r}: {refusals[0]}; leave backend out for the plan's choice")
+    by = f"backend={named!r}" if named else f"{_VARIABLE}={asked}"
+    plan = _fastest(kernels, p, unless)
+    return replace(plan, reason=f"{plan.kernel.does(p)}, as {by} asks")
 
 
 @by_device
@@ -129,8 +138,8 @@ def _invariant(p: Problem, by_host: bool) -> MatmulPlan:
         taking = [kernel for kernel in kernels if not kernel.refusal(p)]
         if taking:
             plan = _fastest(taking, p)
-            if plan.kernel is fallback:
-                lost.tell(fallback.COST, half.missing())
+            if plan.backend == aligned.BACKEND:
+                lost.tell(aligned.COST, half.missing())
             return plan
     missing = half.missing()
     lost.tell(f"{_CALLED[p.family or '']} run without tensor cores, many times slower and with other bits", missing)
@@ -155,6 +164,6 @@ def _on_cuda_cores(p: Problem, reason: str, backend: str = "plain") -> MatmulPla
 def _of_environment() -> str | None:
     """The backend that PYGPUKIT_MATMUL names, None for none. Read once. Raises ValueError for another name."""
     backend = os.environ.get(_VARIABLE) or None
-    if backend not in (None, cluster.BACKEND):
-        raise ValueError(f"{_VARIABLE}={backend}; it is {cluster.BACKEND}, or unset for the plan's choice")
+    if backend is not None and backend not in _NAMED:
+        raise ValueError(f"{_VARIABLE}={backend}; it is {' or '.join(_NAMED)}, or unset for the plan's choice")
     return backend

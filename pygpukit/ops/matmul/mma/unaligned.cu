@@ -5,7 +5,7 @@
 // in ascending order in float32: the same bits.
 #include "ahead.cuh"
 #include "mma.cuh"
-#include "shifted.cuh"
+#include "mma_result.cuh"
 
 namespace pk {
 
@@ -24,8 +24,8 @@ template <class T, int Extent, int Depth, bool AlongK, int Warps>
 struct UnalignedSide {
   static constexpr int kLines = AlongK ? Extent : Depth, kInner = AlongK ? Depth : Extent;
   static constexpr int kPitch = kInner + kUnalignedPack, kSize = kLines * kPitch;  // after a line is room for a word
-  static constexpr int kOwn = kLines / Warps;                                // lines of a warp
-  static constexpr int kLanes = kInner / 2 < 32 ? kInner / 2 : 32;           // that take a line together, word by word
+  static constexpr int kOwn = kLines / Warps;                                      // lines of a warp
+  static constexpr int kLanes = kInner / 2 < 32 ? kInner / 2 : 32;  // that take a line together, word by word
   static constexpr int kWords = kInner / 2 / kLanes, kAtOnce = 32 / kLanes;
   static constexpr int kPacks = kInner / kUnalignedPack, kPacksAtOnce = 32 / kPacks;
   static constexpr int kBatch = kOwn / 2 / kAtOnce < 8 ? kOwn / 2 / kAtOnce : 8;  // lines that are shifted at once
@@ -40,7 +40,7 @@ struct UnalignedSide {
   bool shifts;       // some lines begin in the middle of a word
 
   __device__ __forceinline__ UnalignedSide(const T *operand, const UnalignedCall &p, int which, int extent, int extent0,
-                                     int product)
+                                           int product)
       : line(p.line[which]), lines(extent - extent0), depth(static_cast<int>(p.k)) {
     const long long matrix = product / p.repeat[which] % p.matrices[which];
     first = operand + (p.start[which] + matrix * p.step[which] + extent0 * (AlongK ? line : 1));
@@ -217,31 +217,8 @@ __global__ void __launch_bounds__(32 * Down * Across, Blocks)
         store_pack<2>(rounded_tile + row * kPitch + column, pair);
       }
   __syncthreads();
-  const int rows_left = static_cast<int>(p.m) - row0, columns_left = static_cast<int>(p.n) - column0;
-  T *const out = c + (product * p.m + row0) * p.n + column0;
-  if (phase<kUnalignedPack>(out) == 0 && p.n % kUnalignedPack == 0) {
-    for (int i = threadIdx.x; i < Rows * Columns / kUnalignedPack; i += kThreads) {
-      const int row = i / (Columns / kUnalignedPack), column = i % (Columns / kUnalignedPack) * kUnalignedPack;
-      if (row < rows_left && column < columns_left)
-        store_pack<kUnalignedPack>(out + row * p.n + column,
-                                   load_pack<kUnalignedPack>(rounded_tile + row * kPitch + column));
-    }
-    return;
-  }
-  for (int row = warp; row < Rows && row < rows_left; row += Down * Across) {
-    T *const to = out + row * p.n;
-    const T *const from = rounded_tile + row * kPitch;
-    const int by = phase<2>(to);  // pairs are stored as one, wherever the row begins
-    for (int i = 2 * lane - by; i < Columns && i < columns_left; i += 64) {
-      const bool second = i + 1 < Columns && i + 1 < columns_left;
-      if (i >= 0 && second) {
-        store_pack<2>(to + i, Pack<T, 2>{from[i], from[i + 1]});
-      } else {
-        if (i >= 0) to[i] = from[i];
-        if (i < 0 && second) to[i + 1] = from[i + 1];
-      }
-    }
-  }
+  store_tile<Rows, Columns, kPitch, kThreads>(rounded_tile, c + (product * p.m + row0) * p.n + column0, p.n,
+                                              static_cast<int>(p.m) - row0, static_cast<int>(p.n) - column0);
 }
 
 }  // namespace pk

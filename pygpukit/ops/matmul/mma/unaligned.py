@@ -7,7 +7,6 @@ Their bits are those of half.cu, as far as they were compared: on SM 9.0. So pla
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product as product_of
 from math import prod
 from typing import TYPE_CHECKING
@@ -22,6 +21,8 @@ from pygpukit.ops.matmul import times
 from pygpukit.ops.matmul.epilogue.epilogue import in_another_launch
 from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, as_it_is
+from pygpukit.ops.matmul.mma.block import Block, copies_us
+from pygpukit.ops.matmul.mma.block import fastest as fastest_block
 from pygpukit.ops.matmul.tile import half
 from pygpukit.ops.matmul.tile.tiling import fastest as fastest_tile
 from pygpukit.ops.operands import span
@@ -34,54 +35,10 @@ if TYPE_CHECKING:
 UNALIGNED = KernelSpec(__file__, "unaligned.cu", instead=True)
 _CALL = UNALIGNED.structure("UnalignedCall")
 _PACK = 8  # unaligned.cu: kUnalignedPack
-_PADDED_ROWS = 32  # rows that every product may be filled up to
 _TYPES = ("bfloat16", "float16")
 _SAME_BITS = 90  # where the bits were compared with those of the tiles
-# Of copies of operands, on an H100: a launch, and a MiB that is read, written and read again.
-_LAUNCH_US, _COPY_US_PER_MB = 6.0, 0.9
 BACKEND = "tile"
 finishes = in_another_launch
-
-
-@dataclass(frozen=True)
-class Block:
-    """The tile of one block, and its measured times.
-
-    rows, columns: of the result. depth: of a step of the sum. down, across: its warps. stages: steps that shared memory
-    holds. blocks: of a multiprocessor, at least. fixed_us: of a launch; alone_us: of one step where a multiprocessor
-    has one block; step_us: of one step of each further block there.
-    """
-
-    rows: int
-    columns: int
-    depth: int
-    down: int
-    across: int
-    stages: int
-    blocks: int
-    fixed_us: float = 0.0
-    alone_us: float = 0.0
-    step_us: float = 0.0
-
-    def time_us(self, m: int, n: int, k: int, batches: int, multiprocessors: int) -> float:
-        """The time of a product by the measured times."""
-        each = -(-batches * -(-m // self.rows) * -(-n // self.columns) // multiprocessors)
-        return self.fixed_us + -(-k // self.depth) * (self.alone_us + (each - 1) * self.step_us)
-
-    def threads(self) -> int:
-        """Of a block."""
-        return 32 * self.down * self.across
-
-    def shared_bytes(self, a_along_k: bool, b_along_k: bool) -> int:
-        """Of dynamic shared memory: pieces of both operands."""
-        sizes = (
-            (extent * (self.depth + _PACK) if along_k else self.depth * (extent + _PACK))
-            for extent, along_k in ((self.rows, a_along_k), (self.columns, b_along_k))
-        )
-        return sum(sizes) * self.stages * 2
-
-    def __str__(self) -> str:
-        return f"unaligned {self.rows}x{self.columns}x{self.depth}"
 
 
 @by_device
@@ -92,9 +49,7 @@ def blocks() -> tuple[Block, ...]:
 
 def fastest(m: int, n: int, k: int, batches: int, multiprocessors: int) -> tuple[float, Block]:
     """The block whose measured times are shortest, and these."""
-    fitting = [candidate for candidate in _fitting() if candidate.rows <= max(m, _PADDED_ROWS)] or [_fitting()[-1]]
-    times = [candidate.time_us(m, n, k, batches, multiprocessors) for candidate in fitting]
-    return min(times), fitting[times.index(min(times))]
+    return fastest_block(_fitting(), m, n, k, batches, multiprocessors)
 
 
 @by_device
@@ -102,7 +57,7 @@ def _fitting() -> tuple[Block, ...]:
     """The blocks whose operands the device's shared memory holds, however they lie; the smallest one last."""
     room = device.current().shared_bytes
     size = {
-        candidate: max(candidate.shared_bytes(*along) for along in product_of((False, True), repeat=2))
+        candidate: max(_shared_bytes(candidate, *along) for along in product_of((False, True), repeat=2))
         for candidate in blocks()
     }
     smallest = min(blocks(), key=lambda candidate: size[candidate])
@@ -151,18 +106,12 @@ def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue 
 def _faster(p: Problem) -> Block | None:
     """The block that makes a product, None where tiles are faster, or an operand is not read where it lies."""
     batches, m, n, k = p.folded.extents
-    size, sms, launches, elements = p.dtype.itemsize, p.device.sm_count, 0, 0
-    for side, along_rows in ((p.folded.a, True), (p.folded.b, False)):
-        in_place = side.in_place(size)
-        if in_place is None:
-            return None
-        if side.in_place() is None:
-            launches += 1 if in_place[0] != along_rows else 2
-            elements += in_place[3] * side.shape[-2] * side.shape[-1]
-    general = n * size % ALIGNMENT != 0
-    if not launches and not general:
+    size, sms = p.dtype.itemsize, p.device.sm_count
+    if any(side.in_place(size) is None for side in (p.folded.a, p.folded.b)):
         return None
-    copies = launches * _LAUNCH_US + elements * size / 2**20 * _COPY_US_PER_MB
+    copies, general = copies_us(p), n * size % ALIGNMENT != 0
+    if not copies and not general:
+        return None
     tiles_us = fastest_tile("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
     time, block = fastest(m, n, k, batches, sms)
     return block if time < tiles_us * (half.UNALIGNED if general else 1.0) + copies else None
@@ -193,8 +142,8 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, block: Block) -> None:
         k=k,
     )
     launch(
-        UNALIGNED.of(_expression(out.dtype.name, block, *along), shared_bytes=block.shared_bytes(*along)),
-        (-(-m // block.rows) * -(-n // block.columns), prod(out.shape[:-2]), 1),
+        UNALIGNED.of(_expression(out.dtype.name, block, *along), shared_bytes=_shared_bytes(block, *along)),
+        (block.tiles(m, n), prod(out.shape[:-2]), 1),
         (block.threads(), 1, 1),
         first,
         second,
@@ -204,10 +153,16 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, block: Block) -> None:
 
 
 def _expression(dtype: str, block: Block, a_along_k: bool, b_along_k: bool) -> str:
-    numbers = (
-        f"{block.rows}, {block.columns}, {block.depth}, {block.down}, {block.across}, {block.stages}, {block.blocks}"
+    return f"pk::unaligned<{CTYPES[dtype]}, {block.numbers()}, {str(a_along_k).lower()}, {str(b_along_k).lower()}>"
+
+
+def _shared_bytes(block: Block, a_along_k: bool, b_along_k: bool) -> int:
+    """Of dynamic shared memory: pieces of both operands."""
+    sizes = (
+        (extent * (block.depth + _PACK) if along_k else block.depth * (extent + _PACK))
+        for extent, along_k in ((block.rows, a_along_k), (block.columns, b_along_k))
     )
-    return f"pk::unaligned<{CTYPES[dtype]}, {numbers}, {str(a_along_k).lower()}, {str(b_along_k).lower()}>"
+    return sum(sizes) * block.stages * 2
 
 
 @UNALIGNED.lists
