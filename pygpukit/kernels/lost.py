@@ -49,14 +49,21 @@ def tell(cost: str, reason: str) -> None:
 
 
 def replanned(function: _Function) -> _Function:
-    """Decorator of an operation that chooses among kernels: where the chosen one is lost, it chooses again."""
+    """Decorator of an operation that chooses among kernels: where the chosen one is lost, it chooses again.
+
+    The operation raises NvrtcError where it chooses a kernel that it has lost before.
+    """
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        losses: set[str] = set()
         while True:
             try:
                 return function(*args, **kwargs)
-            except KernelLostError:  # each time one more source is lost: it ends
-                continue
+            except KernelLostError as loss:
+                reason = str(loss.args[0])
+                if reason in losses:
+                    raise NvrtcError(f"{reason}; no other kernel was chosen", NvrtcErrorCode.Compilation) from None
+                losses.add(reason)
 
     return run  # type: ignore[return-value]

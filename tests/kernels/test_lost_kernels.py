@@ -208,7 +208,7 @@ def test_a_lost_kernel_never_leaves_an_operation(machine: Machine) -> None:
     def operation() -> int:
         calls.append(1)
         if len(calls) < 3:
-            raise lost.KernelLostError("gone", NvrtcErrorCode.Compilation)
+            raise lost.KernelLostError(f"source {len(calls)} is gone", NvrtcErrorCode.Compilation)
         return 7
 
     assert operation() == 7 and len(calls) == 3
@@ -273,3 +273,17 @@ def test_times_follow_the_facts_of_a_device_without_a_table(machine: Machine) ->
             assert times.source() == source
     with planning("sm_86"):
         assert "scaled by the device's facts" in gp.matmul_plan(half(), half()).reason
+
+
+def test_a_kernel_that_is_chosen_though_it_is_lost_is_an_error(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever forces a kernel, as tests do, gets the compiler's words and no endless loop."""
+    from pygpukit.ops.nn.conv import choose
+    from pygpukit.ops.nn.conv import tile as conv_tile
+
+    machine.broken = ["conv/tile"]
+    monkeypatch.setattr(choose, "choose", lambda p: choose.ConvPlan("tile", "", None, conv_tile, p))
+    with planning("sm_90a", compiles=True), pytest.raises(NvrtcError, match=r"words of the assembler.*no other kernel"):
+        gp.conv2d(gp.zeros((1, 16, 8, 8), "float16"), gp.zeros((16, 16, 3, 3), "float16"))
+    assert sum("conv/tile" in source for source in machine.tried) <= 2
