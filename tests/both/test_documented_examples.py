@@ -106,9 +106,9 @@ def test_tasks(backend_name: str) -> None:
     ran: list[int] = []
     scheduler = Scheduler(total_memory=8 << 30)
     first = scheduler.submit(lambda: ran.append(0))
-    first.result(timeout=30)
+    first.result(timeout=60)
     names = run(TASKS, scheduler=scheduler, fn=lambda: ran.append(1), task_id=first.id)
-    names["task"].result(timeout=30)
+    names["task"].result(timeout=60)
     scheduler.close()
     assert ran == [0, 1, 1, 1]
 

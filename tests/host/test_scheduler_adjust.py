@@ -38,7 +38,7 @@ def test_a_task_that_runs_gets_another_share(scheduler: Scheduler) -> None:
     gate = Gate()
     task = scheduler.submit(gate, memory="10MB", bandwidth=0.3, policy="guaranteed")
     scheduler.start()
-    assert gate.entered.wait(30)
+    assert gate.entered.wait(60)
     scheduler.set_share(task, 0.5)
     assert (task.bandwidth, task.stats()["bandwidth_limit"]) == (0.5, 0.5)
     assert scheduler.global_stats()["reserved_share_ppm"] == 500_000

@@ -38,7 +38,7 @@ class Page:
             self.say({"type": "samples"}, memoryview(sound[at : at + BLOCK].tobytes()))
         self.say({"type": "release", "id": number})
         if wait:
-            self.widget.wait(20)
+            self.widget.wait(60)
 
     def state(self) -> dict[str, Any]:
         return next(content for content, _ in reversed(self.got) if content["type"] == "state")
@@ -87,15 +87,15 @@ def test_a_new_press_and_the_button_stop_the_answer(monkeypatch: pytest.MonkeyPa
     def before(text: str) -> None:
         if text == "Three?":
             begun.set()
-            assert going.wait(20)
+            assert going.wait(60)
 
     page = Page(TalkWidget(voice(Whisper("one", "two"), tts=Kokoro(before))), monkeypatch)
     for number, act in ((1, {"type": "press"}), (2, {"type": "stop"})):
         page.ask(speech(0.5), number, wait=False)
-        assert begun.wait(20)
+        assert begun.wait(60)
         page.say(act)
         going.set()
-        page.widget.wait(20)
+        page.widget.wait(60)
         begun.clear()
         going.clear()
     assert page.state()["turns"] == [said("one", "One two.", True), said("two", "One two.", True)]
@@ -134,7 +134,7 @@ def test_foreign_messages_do_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             page.say(content)
     for data in (b"", b"abc", bytes((1 << 20) + 4)):
         page.say({"type": "samples"}, memoryview(data))
-    widget.wait(5)
+    widget.wait(60)
     assert widget.dropped > 0 and widget.pipeline.conversation_history == []
 
 
