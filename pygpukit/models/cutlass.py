@@ -26,7 +26,7 @@ _WHEEL = File(
 ENTRY = Entry("cutlass", f"headers of CUTLASS and CuTe {VERSION}", "BSD-3-Clause", (_WHEEL,))
 _HEADERS = "cutlass_library/source/include/"
 _LICENCE = f"nvidia_cutlass-{VERSION}.dist-info/licenses/LICENSE.txt"
-_MOST_BYTES = 64 << 20  # unpacked; they have 25 MiB
+_MAX_BYTES = 64 << 20  # unpacked; they have 25 MiB
 
 
 def get(progress: bool = True, say: Callable[[str], object] = lambda what: None) -> Path:
@@ -76,24 +76,24 @@ def get(progress: bool = True, say: Callable[[str], object] = lambda what: None)
 
 def _wheel(place: Path, scratch: Path, progress: bool) -> Path:
     """The wheel, out of the folder if somebody put it there, else from PyPI; compared with its digest."""
-    found = wheels.extracted(place, ENTRY)
-    if found is None:
+    files = wheels.extracted(place, ENTRY)
+    if files is None:
         with Progress("fetching cutlass from PyPI", ENTRY.bytes, progress) as bar:
-            found = pypi.download(ENTRY, scratch, bar)
-    check(found[_PACKAGE], _WHEEL)
-    return found[_PACKAGE]
+            files = pypi.download(ENTRY, scratch, bar)
+    check(files[_PACKAGE], _WHEEL)
+    return files[_PACKAGE]
 
 
 def _put(wheel: Path, target: Path, progress: bool) -> None:
     """Unpack the headers and the licence. Raises ModelNotFoundError for a path that leads out of the folder."""
     try:
         with zipfile.ZipFile(wheel) as archive:
-            wanted = [one for one in archive.infolist() if _name(one) and not one.is_dir()]
-            total = sum(one.file_size for one in wanted)
-            if total > _MOST_BYTES or not wanted:
-                raise ModelNotFoundError(f"{wheel.name} has {len(wanted)} headers of {human_bytes(total)}")
+            members = [one for one in archive.infolist() if _name(one) and not one.is_dir()]
+            total = sum(one.file_size for one in members)
+            if total > _MAX_BYTES or not members:
+                raise ModelNotFoundError(f"{wheel.name} has {len(members)} headers of {human_bytes(total)}")
             with Progress("unpacking cutlass", total, progress) as bar:
-                for one in wanted:
+                for one in members:
                     path = target / _name(one)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     with archive.open(one) as source, path.open("wb") as file:

@@ -115,7 +115,7 @@ def test_a_path_that_leads_out_is_refused(
 
 
 def test_what_it_unpacks_is_bounded(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutlass, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(cutlass, "_MAX_BYTES", 1000)
     played(wheel(tmp_path / "index", monkeypatch, {HEADERS + "cute/a.hpp": bytes(1001)}), monkeypatch)
     with pytest.raises(ModelNotFoundError, match="has 1 headers of"):
         cutlass.get()

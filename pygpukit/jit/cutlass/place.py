@@ -1,4 +1,4 @@
-"""Where the headers lie, and whether they are there. Reads nothing but the folder's own entry."""
+"""The folder that the headers lie in, and if they are there. Reads nothing but the folder's own entry."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def folder() -> Path:
 
 def include() -> Path | None:
     """The folder to include from; None where the headers have not been fetched."""
-    found = folder() / "include"
-    return found if found.is_dir() else None
+    path = folder() / "include"
+    return path if path.is_dir() else None
 
 
 def is_header(name: str) -> bool:
-    """Whether an #include names one of these headers: <cute/...>, <cutlass/...>."""
+    """True where an #include names one of these headers: <cute/...>, <cutlass/...>."""
     return name.startswith(_FAMILIES)
 
 
 def missing() -> str:
-    """What to say where the headers have not been fetched; "" where they have."""
+    """The sentence that says how to fetch the headers; "" where they are here."""
     return "" if include() else f"the headers of CUTLASS and CuTe are not on this machine; fetch them with: {COMMAND}"
