@@ -161,6 +161,7 @@ inline constexpr bool pk_sim_is_array<T[N]> = true;
 PK_SIM_IS_TWO(is_same, pk_sim_same_types<A, B>)
 PK_SIM_IS(is_void, pk_sim_same_types<remove_cv_t<T>, void>)
 PK_SIM_IS(is_const, !pk_sim_same_types<T, remove_const_t<T>>)
+PK_SIM_IS(is_volatile, !pk_sim_same_types<T, remove_volatile_t<T>>)
 PK_SIM_IS(is_reference, pk_sim_reference_kind<T> != 0)
 PK_SIM_IS(is_lvalue_reference, pk_sim_reference_kind<T> == 1)
 PK_SIM_IS(is_rvalue_reference, pk_sim_reference_kind<T> == 2)
@@ -177,6 +178,7 @@ PK_SIM_IS(is_union, __is_union(T))
 PK_SIM_IS(is_empty, __is_empty(T))
 PK_SIM_IS(is_trivially_copyable, __is_trivially_copyable(T))
 PK_SIM_IS(is_standard_layout, __is_standard_layout(T))
+PK_SIM_IS(is_default_constructible, __is_constructible(T))
 PK_SIM_IS_TWO(is_base_of, __is_base_of(A, B))
 template <class T, bool = is_arithmetic_v<T>>
 inline constexpr bool pk_sim_below_zero = false;
@@ -193,6 +195,22 @@ inline constexpr bool pk_sim_converts<A, B, void_t<decltype(pk_sim_takes<B>(decl
 PK_SIM_IS_TWO(is_convertible, pk_sim_converts<A, B>)
 template <class T, class... A>
 inline constexpr bool is_constructible_v = __is_constructible(T, A...);
+template <class T, class... A>
+struct is_constructible : bool_constant<is_constructible_v<T, A...>> {};
+template <class T>
+inline constexpr size_t alignment_of_v = alignof(T);
+template <class T>
+struct alignment_of : integral_constant<size_t, alignof(T)> {};
+template <class T, unsigned I = 0>
+inline constexpr size_t extent_v = 0;
+template <class T, size_t N>
+inline constexpr size_t extent_v<T[N], 0> = N;
+template <class T, size_t N, unsigned I>
+inline constexpr size_t extent_v<T[N], I> = extent_v<T, I - 1>;
+template <class T, unsigned I>
+inline constexpr size_t extent_v<T[], I> = I ? extent_v<T, I - 1> : 0;
+template <class T, unsigned I = 0>
+struct extent : integral_constant<size_t, extent_v<T, I>> {};
 template <class F, class Arguments, class = void>
 inline constexpr bool pk_sim_invocable = false;
 template <class F, class... A>
@@ -232,8 +250,20 @@ template <class T>
 using make_signed_t = conditional_t<is_signed_v<T>, T, typename pk_sim_with_sign<T>::plus_or_minus>;
 template <class T>
 using make_unsigned_t = conditional_t<is_unsigned_v<T>, T, typename pk_sim_with_sign<T>::plus>;
+template <class T>
+using make_signed = type_identity<make_signed_t<T>>;
+template <class T>
+using make_unsigned = type_identity<make_unsigned_t<T>>;
 
 // ---- limits
+enum float_round_style {
+  round_indeterminate = -1,
+  round_toward_zero,
+  round_to_nearest,
+  round_toward_infinity,
+  round_toward_neg_infinity
+};
+enum float_denorm_style { denorm_indeterminate = -1, denorm_absent, denorm_present };
 template <class T>
 struct numeric_limits {
   static constexpr bool is_specialized = is_integral_v<T>, is_signed = is_signed_v<T>, is_integer = is_integral_v<T>;
@@ -308,6 +338,18 @@ template <size_t N>
 using make_index_sequence = make_integer_sequence<size_t, N>;
 template <class... T>
 using index_sequence_for = make_index_sequence<sizeof...(T)>;
+template <class T>
+struct tuple_size;
+template <class T>
+struct tuple_size<const T> : tuple_size<T> {};
+template <class T>
+inline constexpr size_t tuple_size_v = tuple_size<T>::value;
+template <size_t I, class T>
+struct tuple_element;
+template <size_t I, class T>
+struct tuple_element<I, const T> : type_identity<const typename tuple_element<I, T>::type> {};
+template <size_t I, class T>
+using tuple_element_t = typename tuple_element<I, T>::type;
 struct in_place_t {};
 inline constexpr in_place_t in_place{};
 

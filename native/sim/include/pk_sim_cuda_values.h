@@ -122,14 +122,16 @@ template <class... T>
 constexpr tuple<decay_t<T>...> make_tuple(T &&...values) {
   return {forward<T>(values)...};
 }
-template <class T>
-struct tuple_size;
 template <class... T>
 struct tuple_size<tuple<T...>> : integral_constant<size_t, sizeof...(T)> {};
 template <class T, size_t N>
 struct tuple_size<array<T, N>> : integral_constant<size_t, N> {};
-template <class T>
-inline constexpr size_t tuple_size_v = tuple_size<T>::value;
+template <size_t I, class T, class... More>
+struct tuple_element<I, tuple<T, More...>> : tuple_element<I - 1, tuple<More...>> {};
+template <class T, class... More>
+struct tuple_element<0, tuple<T, More...>> : type_identity<T> {};
+template <size_t I, class T, size_t N>
+struct tuple_element<I, array<T, N>> : type_identity<T> {};
 
 template <class T>
 class complex {

@@ -50,6 +50,17 @@ class initializer_list {
   const T *first_;
   size_t count_;
 };
+// What a structured binding asks for.
+template <class T>
+struct tuple_size;
+template <class T>
+struct tuple_size<const T> : tuple_size<T> {};
+template <size_t I, class T>
+struct tuple_element;
+template <size_t I, class T>
+struct tuple_element<I, const T> {
+  typedef const typename tuple_element<I, T>::type type;
+};
 template <class T>
 constexpr const T *begin(initializer_list<T> list) noexcept {
   return list.begin();

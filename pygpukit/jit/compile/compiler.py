@@ -31,6 +31,7 @@ from pygpukit.jit.compile.check import check_mode, step_limit
 from pygpukit.jit.compile.headers import HeaderSet
 from pygpukit.jit.compile.options import Options, parse_options
 from pygpukit.jit.compile.refused import refuse_nesting, refuse_special_files
+from pygpukit.jit.cutlass import units as cutlass
 from pygpukit.jit.source import program
 from pygpukit.jit.source.signature import includes, scan, scan_variables
 
@@ -38,7 +39,7 @@ _SOURCES = {"compiled": 0, "uncached": 0, "memory": 1, "disk": 2}
 _STANDARD = "--std=c++17"
 # What nvcc has without an #include, by the host's <math.h>, and the simulator, too. libcu++ brings its own.
 _MATH_MACROS = {"INFINITY": "__builtin_bit_cast(float, 0x7f800000)", "NAN": "__builtin_bit_cast(float, 0x7fffffff)"}
-_WITH_MATH_MACROS = ("cuda/", "cub/", "thrust/")
+_WITH_MATH_MACROS = ("cuda/", "cub/", "thrust/", "cute/", "cutlass/")
 
 
 def compile_source(
@@ -213,6 +214,24 @@ class _Request:
         return True in kinds
 
     @cached_property
+    def _wants_cutlass(self) -> bool:
+        folders: list[str | Path] = [
+            self._current_folder(),
+            *self.options.folders,
+            *(one.folder for one in self.header_sets),
+        ]
+        return cutlass.wanted((name for names in self._includes for name in names), folders)
+
+    @cached_property
+    def _cutlass(self) -> HeaderSet | None:
+        """The headers of CUTLASS, where the unit includes them and they are here."""
+        return cutlass.header_set() if self._wants_cutlass else None
+
+    @cached_property
+    def _every_set(self) -> tuple[HeaderSet, ...]:
+        return (*self.header_sets, *([self._cutlass] if self._cutlass else []))
+
+    @cached_property
     def _identity(self) -> tuple[bytes, dict[str, str]]:
         own = [_digest(self.headers)] if self.headers else []
         cuda = [nvrtc.header_identity()] if self.kind == "nvrtc" and any(self._includes) else []
@@ -227,7 +246,7 @@ class _Request:
                 **({"check": str(self.check).encode()} if self.check else {}),
                 **({"step limit": str(self.step_limit).encode()} if self.step_limit else {}),
                 "compiler": self._compiler,
-                "headers": b"".join((*own, *cuda, *(one.identity for one in self.header_sets))),
+                "headers": b"".join((*own, *cuda, *(one.identity for one in self._every_set))),
             }
         )
 
@@ -285,9 +304,9 @@ class _Request:
 
     def own_folders(self) -> list[Path]:
         """Folders whose files are part of the key by what they belong to: the compiler, or a header set."""
-        sets = [one.folder for one in self.header_sets]
+        sets = [one.folder for one in self._every_set]
         if self.kind == "sim":
-            return [*_simulator().header_folders(), *sets]
+            return [*_simulator().header_folders(), *sets, *(Path(option[2:]) for option in self._set_options)]
         options = nvrtc.header_options()
         return [Path(flag[2:] if flag.startswith("-I") else flag.partition("=")[2]) for flag in options] + sets
 
@@ -296,14 +315,24 @@ class _Request:
         """The package's own device headers that the source reaches."""
         return header_sets.reached(name for names in self._includes for name in names)
 
-    @property
+    @cached_property
     def _set_options(self) -> list[str]:
-        return [f"-I{one.folder}" for one in self.header_sets]
+        return [f"-I{self._folder_of(one)}" for one in self._every_set]
+
+    def _folder_of(self, one: HeaderSet) -> Path:
+        """Where the compiler reads a set."""
+        if one is not self._cutlass or self.kind != "sim":
+            return one.folder
+        from pygpukit.jit.cutlass import simulated
+
+        return simulated.folder(one)
 
     def compile(self, read: list[str] | None = None) -> Image:
         """The image; appends the files that the compiler read to `read` when it is given."""
         if refused := program.refusal(self.source, self.name, self.options.defines):
             raise _error(self.name, refused, self.source)
+        if self._wants_cutlass and self._cutlass is None:
+            raise _error(self.name, cutlass.refusal(self.source, self.name), self.source)
         if self.reads_files:
             refuse_special_files(self.source, self.name, self.options.pre_includes, self.folders())
         doing.say(f"Compiling {self.name}")
@@ -321,6 +350,10 @@ class _Request:
         enabled = [tile.FLAG] if self._tile else []
         flags = [f"--gpu-architecture={self.arch}", *enabled, *self._standard()]
         flags += [*self._math_macros(), *self.options.compiler_flags()]
+        texts = self.headers
+        if self._cutlass is not None:
+            flags += cutlass.nvrtc_flags(self.arch, self.options.flags, self.options.defines)
+            texts = {**texts, **cutlass.nvrtc_texts(self._cutlass.folder)}
         flags += self._set_options
         if any(self._includes):
             flags += nvrtc.header_options()
@@ -332,10 +365,10 @@ class _Request:
         read_before: list[str] | None = None if read is None else []
         with nvrtc.header_trace(read_before) as traced:
             status, log, cubin, ptx, symbols, tile_ir = native.nvrtc_compile(
-                self.source, self.name, [*flags, *traced], self.headers, [*self.expressions, *variables]
+                self.source, self.name, [*flags, *traced], texts, [*self.expressions, *variables]
             )
         if read is not None:
-            read += [file for file in read_before or () if file not in self.headers]
+            read += [file for file in read_before or () if file not in texts]
         if status == NvrtcErrorCode.Compilation:
             raise _error(self.name, log, self.source)
         if status != NvrtcErrorCode.Success:

@@ -44,7 +44,7 @@ _OTHER_HEADERS = {
         "inttypes.h", "cinttypes",
         "crt/host_defines.h", "crt/math_functions.h",
     ),
-    "pk_sim_assert.h": ("assert.h", "cassert"),
+    "pk_sim_assert.h": ("assert.h", "cassert", "cuda/std/cassert"),
     "pk_sim_groups.h": (
         "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
     ),

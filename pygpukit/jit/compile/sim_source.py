@@ -55,7 +55,7 @@ _REFUSED = (
 )
 _BESSEL = frozenset(f"{name}{letter}" for name in ("j0", "j1", "jn", "y0", "y1", "yn") for letter in ("", "f"))
 # Names of the CUDA runtime, or files that may have them.
-_OF_RUNTIME = re.compile(r"\bcuda[A-Z]|^[ \t]*#[ \t]*include[ \t]*[^ \t<]", re.MULTILINE)
+_OF_RUNTIME = re.compile(r"\bcuda[A-Z]|^[ \t]*#[ \t]*include[ \t]*(?:[^ \t<]|<cut(?:e|lass)/)", re.MULTILINE)
 # A declaration of it, or a member: a type, . or -> stands before it.
 _OWN_ASSERT = re.compile(r"(?:(?<!\breturn)(?<!\belse)(?<!\bdo)(?<=\w)[\s*&]+|\.\s*|->\s*|>\s+|::\s*)assert\b")
 # An asm statement without an instruction: a barrier to the compiler.

@@ -40,6 +40,8 @@ def _product(op: Operation) -> None:
     if types[1] == "b1":
         how = {"xor": 2, "and": 3}[op.one_of("xor", "and")]
         op.one_of("popc")
+    if op.flag("satfinite"):  # ptxas takes it here, too
+        how = 1
     op.no_more(4)
     op.need("mma")
     operands = [_array(op, index, _HELD.get(types[index], _B32)) for index in (1, 2, 3)]
@@ -97,9 +99,12 @@ def _matrices(op: Operation) -> str:
     """Takes the modifiers that ldmatrix and stmatrix share: how many matrices, and whether they are turned."""
     op.one_of("sync")
     op.one_of("aligned")
-    op.one_of("m8n8")
+    shaped = op.flag("m8n8")
     count = op.one_of("x1", "x2", "x4")[1]
-    transposed = str(op.flag("trans")).lower()
+    turned = op.flag("trans")
+    if not shaped:  # ptxas takes it after them, too
+        op.one_of("m8n8")
+    transposed = str(turned or op.flag("trans")).lower()
     op.one_of("shared", "shared::cta", default="shared")
     op.one_of("b16")
     op.no_more(2)

@@ -20,6 +20,7 @@ from pygpukit.jit.ptx.preprocessed import Preprocess, preprocessed
 from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines
 
+TRANSLATED = "translated"  # a file in a folder of headers whose asm statements are C++ already
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
@@ -82,6 +83,7 @@ def _with_headers(translated: Source, ours: OwnHeaders) -> Source:
 
 def _hidden(source: str, defines: Mapping[str, str], folders: Sequence[Path]) -> bool:
     """True where the preprocessor must run before the statements can be seen."""
+    folders = [folder for folder in folders if not (folder / TRANSLATED).is_file()]
     has_keyword = any(KEYWORD.search(value) for value in defines.values())
     return has_keyword or ("asm" in source and bool(IN_MACRO.search(source))) or _in_headers(source, folders)
 
