@@ -91,6 +91,34 @@ def test_a_row_has_its_bits_among_any_rows(one: aligned.Block) -> None:
         assert bits(part) == bits(whole[first:last].clone())
 
 
+def test_int8_is_exact_for_every_block() -> None:
+    rng = np.random.default_rng()
+    x, y = (rng.integers(-128, 128, shape, np.int8) for shape in ((72, 410), (410, 133)))
+    a, b, wanted = gp.from_numpy(x), gp.from_numpy(y), x.astype(np.int32) @ y.astype(np.int32)
+    for block in aligned.blocks(1):
+        out = gp.full((72, 133), -1, "int32")
+        aligned.product(a, b.T.clone().T, out, block)
+        assert np.array_equal(out.to_numpy(), wanted), block
+    for left, right in ((a, b), (a[3:, 1:], b[1:, :64]), (a[:1], b[:, ::2]), (a.reshape(2, 36, 410), b)):
+        got = gp.matmul(left, right, dtype="int32", backend="mma").to_numpy()
+        assert np.array_equal(got, left.to_numpy().astype(np.int32) @ right.to_numpy().astype(np.int32))
+
+
+def test_tf32_is_rounded_once_and_a_row_has_its_bits() -> None:
+    a, b = normal("float32", 72, 106), normal("float32", 106, 133)
+    x, y = ((one.to_numpy().view(np.int32) + 0x1000 & ~0x1FFF).view(np.float32).astype(np.float64) for one in (a, b))
+    whole = gp.matmul(a, b, tf32=True, backend="mma")
+    for block in aligned.blocks(4):
+        out = poisoned("float32", 72, 133)
+        aligned.product(a, b, out, block)
+        assert np.all(np.abs(out.to_numpy() - x @ y) <= 114 * 2.0**-23 * (abs(x) @ abs(y)))
+        assert bits(out) == bits(whole), block
+    for first, last in ((0, 1), (5, 40), (71, 72)):
+        assert bits(gp.matmul(a[first:last], b, tf32=True, backend="mma")) == bits(whole[first:last].clone())
+    scaled = gp.matmul(a, b, tf32=True, backend="mma", alpha=0.5).to_numpy()
+    assert np.abs(scaled - 0.5 * whole.to_numpy()).max() <= 1e-6
+
+
 @pytest.mark.parametrize("dtype", HALVES)
 def test_views_stacks_and_odd_lengths(dtype: str, taken: list[aligned.Block]) -> None:
     a, b = normal(dtype, 40, 72), normal(dtype, 72, 48)
@@ -173,7 +201,7 @@ def test_the_backend_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> No
     a = gp.zeros((32, 32), "bfloat16")
     plan = gp.matmul_plan(a, a, backend="mma")
     assert plan.backend == "mma" and "as backend='mma' asks" in plan.reason
-    with pytest.raises(gp.GPUError, match=r"backend='mma': .*float16 and bfloat16, not float32; leave backend out"):
+    with pytest.raises(gp.GPUError, match=r"backend='mma': .*with tf32=True, not float32; leave backend out"):
         gp.matmul(a.astype("float32"), a.astype("float32"), backend="mma")
     monkeypatch.setattr(half, "missing", lambda: "")
     monkeypatch.setattr(choose, "_of_environment", lambda: "mma")

@@ -84,12 +84,12 @@ def test_with_everything_tensor_cores_make_all_products(machine: Machine) -> Non
 def test_without_the_assembler_kernels_for_sm90_and_mma_take_over(machine: Machine) -> None:
     machine.without_tileiras()
     with planning("sm_90a", compiles=True):
-        assert products() == ["hopper", "plain", "hopper", "hopper", "plain"]
+        assert products() == ["hopper", "mma", "hopper", "hopper", "plain"]
         gp.matmul(half()[1:, 3:], half()[3:, 1:]), gp.linear(half(), half(), act="gelu")
         gp.grouped_matmul(half(), gp.zeros((2, 256, 8), "float16"), gp.zeros(2, "int32"))
     assert not any("/tile" in source for source in machine.tried)
     with planning("sm_80", compiles=True) as asked:
-        assert products() == ["mma", "plain", "plain", "plain", "plain"]
+        assert products() == ["mma", "mma", "mma", "plain", "plain"]
         for a, b in ((half()[1:, 3:], half()[3:, 1:]), (half()[:1], half()), (half().T, half().T)):
             gp.matmul(a, b)
         gp.matmul(half()[::2, ::-2], half()[:128])

@@ -69,4 +69,13 @@ __device__ __forceinline__ void mma(float, float (&c)[4], const Pair (&a)[4], co
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// c += a @ b^T of 16 rows, 8 columns and 32 of k, exactly; sums wrap. A register has four elements, the first in the
+// low byte. a: of k 4 four to 4 four + 3 those of rows `group` and group + 8, then those 16 of k further; b: of column
+// `group` the same.
+__device__ __forceinline__ void mma(signed char, int (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 }  // namespace pk

@@ -139,7 +139,8 @@ def _invariant(p: Problem, by_host: bool) -> MatmulPlan:
         if taking:
             plan = _fastest(taking, p)
             if plan.backend == aligned.BACKEND:
-                lost.tell(aligned.COST, half.missing())
+                cost = f"{_CALLED[p.family or '']} take mma.sync, at about half the speed of tile kernels"
+                lost.tell(cost, half.missing() or lost.why(int8_tf32.NARROW))
             return plan
     missing = half.missing()
     lost.tell(f"{_CALLED[p.family or '']} run without tensor cores, many times slower and with other bits", missing)

@@ -1,8 +1,9 @@
 // aligned.cu: products on tensor cores of matrices whose lines begin at multiples of 16 bytes, from SM 8.0 on.
 //
 // cp.async keeps some stages of both operands on their way to shared memory. ldmatrix reads the fragments of the next
-// 16 of k while mma.sync multiplies those of the last, across stages too. The sum over k runs as in half.cu and
-// unaligned.cu, by steps of 16 in ascending order in float32: the same bits.
+// 32 bytes of k while mma.sync multiplies those of the last, across stages too. The sum of bfloat16 and float16 over k
+// runs as in half.cu and unaligned.cu, by steps of 16 in ascending order in float32: the same bits. int8 is summed in
+// int32, exactly. float32 is rounded to tf32, middles away from zero, and summed by steps of 8 in ascending order.
 #include "epilogue.cuh"
 #include "mma_result.cuh"
 #include "swizzled.cuh"
@@ -15,6 +16,26 @@ struct AlignedCall {
   long long start[2], line[2], step[2];
   int matrices[2], repeat[2], m, n, k, group;
 };
+
+// The types that elements are summed in, and of the result.
+template <class T>
+struct SumOf {
+  using Sum = float;
+  using Result = T;
+};
+template <>
+struct SumOf<signed char> {
+  using Sum = int;
+  using Result = int;
+};
+
+// A fragment as mma() takes it.
+template <class T>
+__device__ __forceinline__ void prepare(T, Pair (&)[4]) {}
+__device__ __forceinline__ void prepare(float, Pair (&fragment)[4]) {
+#pragma unroll
+  for (Pair &element : fragment) element = to_tf32(__uint_as_float(element));
+}
 
 template <class T>
 __device__ __forceinline__ const T *matrix_of(const T *operand, const AlignedCall &p, int which, int product) {
@@ -48,14 +69,19 @@ __device__ __forceinline__ void finish_tile(T *tile, const T *bias, const T *res
 template <class T, int Rows, int Columns, int Depth, int Down, int Across, int Stages, int Blocks, bool AAlongK,
           bool BAlongK>
 __global__ void __launch_bounds__(32 * Down * Across, Blocks)
-    mma_aligned(const T *a, const T *b, const T *bias, const T *residual, T *c, const __grid_constant__ AlignedCall p,
-                const __grid_constant__ Epilogue epilogue) {
+    mma_aligned(const T *a, const T *b, const T *bias, const T *residual, typename SumOf<T>::Result *c,
+                const __grid_constant__ AlignedCall p, const __grid_constant__ Epilogue epilogue) {
+  using Sum = typename SumOf<T>::Sum;
+  using Result = typename SumOf<T>::Result;
   constexpr int kThreads = 32 * Down * Across, kOwnRows = Rows / Down, kOwnColumns = Columns / Across;
-  constexpr int kTilesDown = kOwnRows / 16, kTilesAcross = kOwnColumns / 16, kStep = 16, kSteps = Depth / kStep;
+  constexpr int kTilesDown = kOwnRows / 16, kTilesAcross = kOwnColumns / 16;
+  constexpr int kStep = 32 / sizeof(T), kSteps = Depth / kStep;  // of k, that one instruction takes
   using Left = SwizzledSide<T, Rows, Depth, AAlongK, kThreads>;
   using Right = SwizzledSide<T, Columns, Depth, BAlongK, kThreads>;
   constexpr int kStage = Left::kSize + Right::kSize, kPitch = Columns + Left::kPack;
-  static_assert(kSteps % 2 == 0 && Stages > 1 && Stages * kStage >= Rows * kPitch, "the result fits");
+  static_assert(kSteps % 2 == 0 && Stages > 1, "fragments take turns");
+  static_assert(sizeof(T) == 2 || (AAlongK && BAlongK), "ldmatrix transposes elements of 16 bits");
+  static_assert(sizeof(T) != 2 || Stages * kStage >= Rows * kPitch, "the result fits");
   extern __shared__ __align__(128) unsigned char aligned_memory[];
   T *const stages = reinterpret_cast<T *>(aligned_memory);
   const TilePlace place = grouped_tile((p.m + Rows - 1) / Rows, (p.n + Columns - 1) / Columns, p.group);
@@ -97,7 +123,7 @@ __global__ void __launch_bounds__(32 * Down * Across, Blocks)
   wait_for_stage<Stages - 2>();
   __syncthreads();
   read(0, 0);
-  float sums[kTilesDown][2 * kTilesAcross][4] = {};
+  Sum sums[kTilesDown][2 * kTilesAcross][4] = {};
   int stage = 0, asked = Stages - 1;
 #pragma unroll 1
   for (int piece = 0; piece < pieces; ++piece) {
@@ -114,37 +140,58 @@ __global__ void __launch_bounds__(32 * Down * Across, Blocks)
         if (piece + 1 < pieces) read(next, 0);
       }
 #pragma unroll
-      for (int i = 0; i < kTilesDown; ++i)
+      for (int i = 0; i < kTilesDown; ++i) {
+        prepare(T{}, rows[step % 2][i]);
 #pragma unroll
         for (int at = 0; at < 2 * kTilesAcross; ++at) {
           const int j = i % 2 ? 2 * kTilesAcross - 1 - at : at;  // to and fro: a fragment is used twice in a row
-          const Pair(&pair)[4] = columns[step % 2][j / 2];
+          Pair(&pair)[4] = columns[step % 2][j / 2];
+          if (i == 0 && j % 2 == 0) prepare(T{}, pair);
           const Pair column[2] = {pair[j % 2 * 2], pair[j % 2 * 2 + 1]};
           mma(T{}, sums[i][j], rows[step % 2][i], column);
         }
+      }
     }
     asked = stage;
     stage = next;
   }
 
-  __syncthreads();
-#pragma unroll
-  for (int i = 0; i < kTilesDown; ++i)
-#pragma unroll
-    for (int j = 0; j < 2 * kTilesAcross; ++j)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = own_row + 16 * i + 8 * half + lane / 4, column = own_column + 8 * j + lane % 4 * 2;
-        const Pack<T, 2> pair{convert<T>::from(sums[i][j][2 * half]), convert<T>::from(sums[i][j][2 * half + 1])};
-        store_pack<2>(stages + row * kPitch + column, pair);
-      }
-  __syncthreads();
   const long long first = (static_cast<long long>(product) * p.m + row0) * p.n + column0;
   const int rows_left = p.m - row0, columns_left = p.n - column0;
-  if (epilogue.alpha != 1 || epilogue.activation || epilogue.has_bias || epilogue.has_residual)
-    finish_tile<Rows, Columns, kPitch, kThreads>(stages, bias + column0, residual + first, p.n, rows_left, columns_left,
-                                                 epilogue);
-  store_tile<Rows, Columns, kPitch, kThreads>(stages, c + first, p.n, rows_left, columns_left);
+  // Calls what takes two sums side by side, with the place of the first one in the tile.
+  const auto each_pair = [&](const auto &take) {
+#pragma unroll
+    for (int i = 0; i < kTilesDown; ++i)
+#pragma unroll
+      for (int j = 0; j < 2 * kTilesAcross; ++j)
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+          take(own_row + 16 * i + 8 * half + lane / 4, own_column + 8 * j + lane % 4 * 2,
+               Pack<Result, 2>{convert<Result>::from(sums[i][j][2 * half]),
+                               convert<Result>::from(sums[i][j][2 * half + 1])});
+  };
+  if constexpr (sizeof(T) == 2) {
+    __syncthreads();
+    each_pair(
+        [&](int row, int column, const Pack<T, 2> &pair) { store_pack<2>(stages + row * kPitch + column, pair); });
+    __syncthreads();
+    if (epilogue.alpha != 1 || epilogue.activation || epilogue.has_bias || epilogue.has_residual)
+      finish_tile<Rows, Columns, kPitch, kThreads>(stages, bias + column0, residual + first, p.n, rows_left,
+                                                   columns_left, epilogue);
+    store_tile<Rows, Columns, kPitch, kThreads>(stages, c + first, p.n, rows_left, columns_left);
+  } else {  // four lanes have whole 32 bytes of a row
+    const bool whole = p.n % 2 == 0 && phase<2>(c) == 0;
+    each_pair([&](int row, int column, const Pack<Result, 2> &pair) {
+      if (row >= rows_left) return;
+      Result *const to = c + first + row * static_cast<long long>(p.n) + column;
+      if (whole && column < columns_left) {
+        store_pack<2>(to, pair);
+      } else {
+        if (column < columns_left) to[0] = pair.v[0];
+        if (column + 1 < columns_left) to[1] = pair.v[1];
+      }
+    });
+  }
 }
 
 }  // namespace pk

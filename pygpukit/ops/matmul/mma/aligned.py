@@ -1,7 +1,7 @@
-"""Products of half precision by mma.sync of operands whose lines begin at multiples of 16 bytes: by which block, and
-the launch of their kernels. Other operands are copied first.
+"""Products by mma.sync of operands whose lines begin at multiples of 16 bytes: by which block, and the launch of their
+kernels. Other operands are copied first.
 
-They need no other parts than NVRTC and run from SM 8.0 on. Their bits are those of unaligned.cu.
+They need no other parts than NVRTC and run from SM 8.0 on. Half precision has the bits of unaligned.cu.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.choices import by_device
-from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch
+from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch, lost
 from pygpukit.ops import copying
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import times
@@ -23,7 +23,7 @@ from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.layout.operand import readable
 from pygpukit.ops.matmul.mma.block import Block, copies_us, fastest
-from pygpukit.ops.matmul.tile import half
+from pygpukit.ops.matmul.tile import half, int8_tf32
 from pygpukit.ops.operands import span
 
 if TYPE_CHECKING:
@@ -32,32 +32,45 @@ if TYPE_CHECKING:
 
 ALIGNED = KernelSpec(__file__, "aligned.cu", options=GENERIC_LAMBDAS, instead=True)
 _CALL = ALIGNED.structure("AlignedCall")
-_TYPES = ("bfloat16", "float16")
+_HALF = 2  # bytes: elements that ldmatrix transposes, and of which the table has the steps' depth
+_TYPES = {"bfloat16": 2, "float16": 2, "int8": 1, "float32": 4}  # their bytes
+_FAMILIES = {
+    "half": "{} on tensor cores, summed in float32, by mma.sync",
+    "int8": "{} on tensor cores, summed in int32, exactly, by mma.sync",
+    "tf32": "{} rounded to tf32 on tensor cores, summed in float32, by mma.sync",
+}
 _GROUP = 8  # tiles above each other, whose columns of b are read together
 BACKEND = "mma"
-COST = "products of half precision take mma.sync, at about half the speed of tile kernels"
 
 
 @by_device
-def blocks() -> tuple[Block, ...]:
+def blocks(itemsize: int = _HALF) -> tuple[Block, ...]:
     """As the table has them, of those that the device's shared memory holds; the smallest one last."""
     room = device.current().shared_bytes
-    return tuple(block for each in times.table()["mma"] if shared_bytes(block := Block(**each)) <= room)
+    return tuple(block for block in _listed(itemsize) if shared_bytes(block, itemsize) <= room)
 
 
-def shared_bytes(block: Block) -> int:
-    """Of dynamic shared memory: stages of both operands, each of 16 bits."""
-    return (block.rows + block.columns) * block.depth * block.stages * 2
+def _listed(itemsize: int) -> Iterator[Block]:
+    for fields in times.table()["mma"]:
+        block = Block(**fields)
+        yield replace(block, depth=block.depth * _HALF // itemsize)
+
+
+def shared_bytes(block: Block, itemsize: int = _HALF) -> int:
+    """Of dynamic shared memory: stages of both operands."""
+    return (block.rows + block.columns) * block.depth * block.stages * itemsize
 
 
 def refusal(p: Problem) -> str:
     """Why these kernels do not make a product, "" where they do."""
-    return missing() if p.family == "half" else f"these kernels multiply float16 and bfloat16, not {p.dtype}"
+    if p.family not in _FAMILIES:
+        return f"these kernels multiply float16, bfloat16, int8 into int32, and float32 with tf32=True, not {p.dtype}"
+    return missing()
 
 
 def time_us(p: Problem) -> float:
     """The time of the fastest block by the measured times, and of copies."""
-    return _fastest(p)[0] + copies_us(p)
+    return _fastest(p)[0] + copies_us(p, along_k=p.dtype.itemsize != _HALF)
 
 
 def tiling(p: Problem) -> Block:
@@ -67,17 +80,17 @@ def tiling(p: Problem) -> Block:
 
 def reason(p: Problem) -> str:
     """The computation, and why not by tiles."""
-    return f"{does(p)}: {half.missing()}"
+    return f"{does(p)}: {half.missing() or lost.why(int8_tf32.NARROW)}"
 
 
 def does(p: Problem) -> str:
     """The computation in words."""
-    return f"{p.dtype} on tensor cores, summed in float32, by mma.sync"
+    return _FAMILIES[p.family or ""].format(p.dtype)
 
 
 def finishes(a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue) -> bool:
     """True if there is an epilogue, and product() applies it in its launch."""
-    follows = not epilogue.is_nothing() and epilogue.conversion is None
+    follows = a.itemsize == _HALF and not epilogue.is_nothing() and epilogue.conversion is None
     return follows and epilogue.act != "swiglu" and epilogue.by_pieces(out)
 
 
@@ -97,7 +110,7 @@ def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue 
 @by_device
 def _fastest(p: Problem) -> tuple[float, Block]:
     batches, m, n, k = p.folded.extents
-    return fastest(blocks(), m, n, k, batches, p.device.sm_count)
+    return fastest(blocks(p.dtype.itemsize), m, n, k, batches, p.device.sm_count)
 
 
 @by_device
@@ -109,9 +122,10 @@ def missing() -> str:
 def product(
     a: GPUArray, b: GPUArray, out: GPUArray, block: Block, epilogue: Epilogue | None = None, group: int = _GROUP
 ) -> None:
-    """out = epilogue(a @ b), all of one type and with the same batch axes. out: dense."""
+    """out = epilogue(a @ b), with the same batch axes: of the operands' type, of int8 int32. out: dense."""
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    left, right = readable(a, "rows"), readable(b, "columns")
+    along_k = a.itemsize != _HALF
+    left, right = readable(a, "rows", along_k), readable(b, "columns", along_k)
     (first, start), (second, other) = span(left.array), span(right.array)
     epilogue = epilogue or Epilogue()
     call = _CALL.pack(
@@ -127,7 +141,8 @@ def product(
     )
     launch(
         ALIGNED.of(
-            _expression(out.dtype.name, block, not left.transposed, right.transposed), shared_bytes=shared_bytes(block)
+            _expression(a.dtype.name, block, not left.transposed, right.transposed),
+            shared_bytes=shared_bytes(block, a.itemsize),
         ),
         (block.tiles(m, n), prod(out.shape[:-2]), 1),
         (block.threads(), 1, 1),
@@ -146,6 +161,7 @@ def _expression(dtype: str, block: Block, a_along_k: bool, b_along_k: bool) -> s
 
 @ALIGNED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for dtype, each in product_of(_TYPES, times.table()["mma"]):
-        for along in product_of((False, True), repeat=2):
-            yield (_expression(dtype, Block(**each), *along),)
+    for dtype, itemsize in _TYPES.items():
+        for block in _listed(itemsize):
+            for along in product_of((False, True), repeat=2) if itemsize == _HALF else ((True, True),):
+                yield (_expression(dtype, block, *along),)

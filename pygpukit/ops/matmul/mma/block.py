@@ -22,7 +22,7 @@ class Block:
 
     rows, columns: of the result. depth: of a step of the sum. down, across: its warps. stages: steps that shared memory
     holds. blocks: of a multiprocessor, at least. fixed_us: of a launch; alone_us: of one step where a multiprocessor
-    has one block; step_us: of one step of each further block there.
+    has one block; step_us: of one step of each further block there. ramp: steps that it takes as long to begin and end.
     """
 
     rows: int
@@ -35,6 +35,7 @@ class Block:
     fixed_us: float = 0.0
     alone_us: float = 0.0
     step_us: float = 0.0
+    ramp: float = 0.0
 
     def tiles(self, m: int, n: int) -> int:
         """Of a result."""
@@ -43,7 +44,8 @@ class Block:
     def time_us(self, m: int, n: int, k: int, batches: int, multiprocessors: int) -> float:
         """The time of a product by the measured times."""
         each = -(-batches * self.tiles(m, n) // multiprocessors)
-        return self.fixed_us + -(-k // self.depth) * (self.alone_us + (each - 1) * self.step_us)
+        steps = -(-k // self.depth) + self.ramp
+        return self.fixed_us + steps * (self.alone_us + (each - 1) * self.step_us)
 
     def threads(self) -> int:
         """Of a block."""
@@ -65,11 +67,13 @@ def fastest(blocks: Iterable[Block], m: int, n: int, k: int, batches: int, multi
     return min(times), fitting[times.index(min(times))]
 
 
-def copies_us(p: Problem, alignment: int = ALIGNMENT) -> float:
-    """The time of copies of operands that are not read where they lie by whole `alignment` bytes, 0 for none."""
+def copies_us(p: Problem, alignment: int = ALIGNMENT, along_k: bool = False) -> float:
+    """The time of copies of operands that are not read where they lie by whole `alignment` bytes, 0 for none. along_k:
+    nothing is read across k."""
     launches = elements = 0
     for side, along_rows in ((p.folded.a, True), (p.folded.b, False)):
-        if side.in_place(alignment) is None:
+        in_place = side.in_place(alignment)
+        if in_place is None or (along_k and in_place[0] == along_rows):
             by_elements = side.in_place(p.dtype.itemsize)
             launches += 1 if by_elements is not None and by_elements[0] != along_rows else 2
             matrices = 1 if by_elements is None else by_elements[3]
