@@ -139,6 +139,25 @@ def _attend(dtype: str, group: int, first: int | None, enough: int) -> Callable[
     return attend
 
 
+def _gathers() -> Iterator[Call]:
+    """Keys and values of a prompt's sequence out of its blocks, the last of which it has in part."""
+    table, count = [3, 0, 2], 150
+
+    def gather(k: gp.GPUArray, v: gp.GPUArray) -> list[gp.GPUArray]:
+        config = TransformerConfig(hidden_size=32, num_heads=2, num_kv_heads=2, _head_dim=16)
+        weights = gp.zeros((96, 32), k.dtype), gp.zeros((32, 32), k.dtype)
+        layer = Attention(weights[0], None, None, weights[1], config)
+        slots = gp.from_numpy(np.array([table], np.int32))
+        rows = Batch(_integers(0), _integers(count - 1), slots, count - 1, table[0])
+        return list(kv_write.gathered(layer, rows, LayerCache(k, v), count))
+
+    def joined(*blocks: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+        return tuple(np.concatenate(array[table], axis=1)[:, :count] for array in blocks)
+
+    for dtype in ("float32", "float16", "bfloat16"):
+        yield Call(gather, (numbers(dtype, 4, 2, 64, 16), numbers(dtype, 4, 2, 64, 16)), joined)
+
+
 def _embeddings() -> Iterator[Call]:
     for dtype in ("float32", "float16", "bfloat16"):
         for learned in (False, True):
@@ -174,7 +193,7 @@ def _choices() -> Iterator[Call]:
 _CALLS = {
     linear.SOURCE.source: _linears,
     linear.GEMV.source: lambda: chain.from_iterable(_rows(stages) for stages in linear.STAGES),
-    kv_write.SOURCE.source: lambda: _attentions(297),
+    kv_write.SOURCE.source: lambda: chain(_attentions(297), _gathers()),
     decode.SOURCE.source: lambda: _attentions(None),
     embedding.SOURCE.source: _embeddings,
     sampling.SOURCE.source: _choices,
