@@ -118,9 +118,16 @@ def same_view(a: GPUArray, b: GPUArray) -> bool:
 
 def overlaps(a: GPUArray, b: GPUArray) -> bool:
     """True when the arrays may share bytes and are not the very same view (which elementwise work may overwrite)."""
+    return may_share_memory(a, b) and not same_view(a, b)
+
+
+def may_share_memory(a: GPUArray, b: GPUArray) -> bool:
+    """True when the bytes from the first to the last of both meet, as numpy.may_share_memory()."""
     (a_block, a_start), (b_block, b_start) = _place(a), _place(b)
-    if a_block != b_block or not a.size or not b.size or same_view(a, b):
+    if a_block != b_block or not a.size or not b.size:
         return False
+    if a_start == b_start:
+        return True
     a_low, a_high = layout.byte_span(a.shape, a.strides, a_start, a.itemsize)
     b_low, b_high = layout.byte_span(b.shape, b.strides, b_start, b.itemsize)
     return a_low < b_high and b_low < a_high

@@ -31,7 +31,7 @@ from pygpukit.ops.operands import (
     check_out,
     check_writable,
     is_array,
-    overlaps,
+    may_share_memory,
     span,
 )
 from pygpukit.ops.prepared import prepared
@@ -335,9 +335,9 @@ def _write(selected: Places, value: GPUArray, what: str) -> None:
     if layout.broadcast_shapes(value.shape, selected.shape, what) != selected.shape:
         raise ShapeError(f"{what}: values of shape {value.shape} do not broadcast to the selected {selected.shape}")
     value = _converted(value, array)
-    if _shares_memory(value, array):
+    if may_share_memory(value, array):
         value = copying.clone(value)
-    if _shares_memory(selected.index, array):
+    if may_share_memory(selected.index, array):
         index = copying.clone(selected.index)
         selected = Places(array, selected.offset, selected.shape, selected.strides, index, selected.target)
     places.scatter(selected, value)
@@ -354,9 +354,9 @@ def _store_where(array: GPUArray, selection: Selection, value: GPUArray) -> None
     mask = native.view(pick.index, (1,) * lead + pick.shape + (1,) * trail, steps, pick.index.offset)
     if not view.size:
         return
-    if _shares_memory(mask, array):
+    if may_share_memory(mask, array):
         mask = copying.clone(mask)
-    if _shares_memory(value, array):
+    if may_share_memory(value, array):
         value = copying.clone(value)
     if host.computes():
 
@@ -388,10 +388,5 @@ def _uploaded(values: Any) -> GPUArray:
     return asarray(values)
 
 
-def _shares_memory(a: GPUArray, b: GPUArray) -> bool:
-    same = a.block == b.block and raw.address(a) == raw.address(b) and bool(a.size and b.size)
-    return same or overlaps(a, b)
-
-
 def _touch(out: GPUArray, selected: Places) -> bool:
-    return _shares_memory(out, selected.array) or _shares_memory(out, selected.index)
+    return may_share_memory(out, selected.array) or may_share_memory(out, selected.index)

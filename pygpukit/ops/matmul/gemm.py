@@ -20,7 +20,7 @@ from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
 from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
 from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.matmul.sm90 import cluster
-from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps
+from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
 from pygpukit.ops.prepared import prepared
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def matmul(
     epilogue = None if alpha is _UNIT and beta is _ZERO else _scaled(result, alpha, beta, added)
     if conversion is not None:
         epilogue = replace(epilogue or Epilogue(), conversion=conversion)
-    if target is None or target.dtype != written or _touches(target, a) or _touches(target, b):
+    if target is None or target.dtype != written or may_share_memory(target, a) or may_share_memory(target, b):
         target = native.empty(shape, written)
     if target.size:
         kind = _family(promoted, result, said)
@@ -192,8 +192,3 @@ def _number(field: str, value: Any, dtype: DataType) -> float:
     if not abs(value) <= float_info.max:
         raise InvalidSpecError(f"{field}={value!r}; give a finite number that float64 has", field)
     return float(number)
-
-
-def _touches(target: GPUArray, operand: GPUArray) -> bool:
-    same = target.block == operand.block and target.offset == operand.offset
-    return same or overlaps(target, operand)

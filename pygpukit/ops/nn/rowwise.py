@@ -18,7 +18,7 @@ from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DTypeError
 from pygpukit.kernels.structure import in_header
 from pygpukit.ops.elementwise.pointwise import packed_layout
-from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory, overlaps
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -180,6 +180,6 @@ def target(name: str, a: GPUArray, dtype: DataType, out: GPUArray | None, *other
     check_devices(f"{name}: out", out)
     check_out(out, a.shape, dtype, name)
     fits = out.dtype == dtype and out.is_contiguous() and not overlaps(out, a)
-    if fits and not any(same_view(out, other) or overlaps(out, other) for other in others):
+    if fits and not any(may_share_memory(out, other) for other in others):
         return out
     return native.empty(a.shape, dtype)

@@ -24,7 +24,7 @@ from pygpukit.core.dtypes import DataType, as_dtype, bool_, complex64, float32, 
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, elementwise
 from pygpukit.ops.elementwise import pointwise
-from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
 from pygpukit.ops.prepared import prepared
 from pygpukit.ops.reduce import masked, reducer
 
@@ -384,7 +384,7 @@ def _reduced(
     target = None if out is None else check_out(out, shape, result_dtype, name)
     if not a.size and empty is None and 0 not in shape:
         raise ShapeError(f"{name}: shape {a.shape} has no elements along axes {axes}, and {name} of none is undefined")
-    if target is None or target.dtype != computed or not target.is_contiguous() or _touches(target, a):
+    if target is None or target.dtype != computed or not target.is_contiguous() or may_share_memory(target, a):
         target = native.empty(shape, computed)
     if not a.size:
         if target.size:
@@ -469,10 +469,6 @@ def _real(name: str, dtype: DataType) -> None:
 def _mirror(smallest: bool) -> int:
     """The setting of an extreme: all bits turn the order round."""
     return 2**64 - 1 if smallest else 0
-
-
-def _touches(target: GPUArray, a: GPUArray) -> bool:
-    return same_view(target, a) or overlaps(target, a)
 
 
 def _host_type(natural: DataType, values: Any) -> Any:

@@ -17,7 +17,7 @@ from pygpukit.array.layout import normalize_axis
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, shape
-from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
 from pygpukit.ops.prepared import prepared
 from pygpukit.ops.shape import side_by_side
 
@@ -59,7 +59,7 @@ def concatenate(
     extents = (*first.shape[:axis], total, *first.shape[axis + 1 :])
     common = reduce(lambda a, b: a if a == b else promotion.promote(a, b), (part.dtype for part in parts))
     target = native.empty(extents, common) if out is None else check_out(out, extents, common, "concatenate")
-    if out is not None and any(overlaps(part, out) or same_view(part, out) for part in parts):
+    if out is not None and any(may_share_memory(part, out) for part in parts):
         parts = [copying.clone(part) for part in parts]
     if side_by_side.write([part for part in parts if part.size], axis, target):
         return target

@@ -13,7 +13,7 @@ from pygpukit.ops import copying
 from pygpukit.ops.nn.attention.choose import attend
 from pygpukit.ops.nn.attention.extras import Extras, checked
 from pygpukit.ops.nn.attention.simt import MAX_HEAD_DIM, TYPES
-from pygpukit.ops.operands import check_array, check_devices, check_out, overlaps, same_view
+from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -160,18 +160,13 @@ def sdpa_causal_fixed_cache_ptr(
     max_kv_len = whole(max_kv_len, f"{what}: max_kv_len", "a whole number of positions")
     if not 0 <= max_kv_len <= K.shape[-2]:
         raise InvalidSpecError(f"{what}: max_kv_len is {max_kv_len}, the cache has {K.shape[-2]}", "max_kv_len")
-    if out.dtype != Q.dtype or any(touch(out, x) for x in (Q, K, V)):
+    if out.dtype != Q.dtype or any(may_share_memory(out, x) for x in (Q, K, V)):
         raise ShapeError(f"{what}: out is {out.dtype}; it must be {Q.dtype} and share no memory with Q, K and V")
     check_devices(what, Q, out, context_len_buf)
     shape = (*Q.shape[:-1], max_kv_len)
     scale, more = checked(what, shape, True, scale=scale, window=window, mask=mask, soft_cap=soft_cap, sinks=sinks)
     more = replace(more, lengths=context_len_buf.reshape(1))
     attend(Q, K[..., :max_kv_len, :], V[..., :max_kv_len, :], out, scale, None, more)
-
-
-def touch(a: GPUArray, b: GPUArray) -> bool:
-    """True where two arrays may share bytes."""
-    return same_view(a, b) or overlaps(a, b)
 
 
 def check(what: str, Q: GPUArray, K: GPUArray, V: GPUArray) -> None:
@@ -207,7 +202,8 @@ def _attended(
     if out is not None:
         check_out(out, Q.shape, Q.dtype, what)
         check_devices(what, out)
-    direct = out is not None and out.dtype == Q.dtype and not any(touch(out, x) for x in (Q, K, V, *more.arrays))
+    read = (Q, K, V, *more.arrays)
+    direct = out is not None and out.dtype == Q.dtype and not any(may_share_memory(out, x) for x in read)
     target = out if out is not None and direct else native.empty(Q.shape, Q.dtype)
     attend(Q, K, V, target, scale, offset, more)
     if out is None or direct:

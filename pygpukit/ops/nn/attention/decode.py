@@ -13,9 +13,9 @@ from pygpukit.core.dtypes import DataType, bfloat16, float16, float32, int32
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
-from pygpukit.ops.nn.attention import leaf, simt, touch
+from pygpukit.ops.nn.attention import leaf, simt
 from pygpukit.ops.nn.attention.extras import Extras, checked
-from pygpukit.ops.operands import check_array, check_devices, check_out
+from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -67,7 +67,7 @@ def sdpa_decode(
     read = [Q, K, V, *more.arrays, *(() if block_table is None else (block_table,))]
     check_devices(what, *read)
     target = native.empty(Q.shape, Q.dtype) if out is None else check_out(out, Q.shape, Q.dtype, what)
-    if target.dtype != Q.dtype or any(touch(target, x) for x in read):
+    if target.dtype != Q.dtype or any(may_share_memory(target, x) for x in read):
         raise ShapeError(f"{what}: out is {target.dtype}; it must be {Q.dtype} and share no memory with what is read")
     if not target.size:
         return target
