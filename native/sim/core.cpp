@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "sim/check.h"
-#include "sim/fault.h"
 #include "sim/module.h"
 #include "sim/status.h"
 
@@ -17,7 +16,6 @@ constexpr size_t kSharedAlign = 128;
 // Guards split the address space; Linux allows a process 65530 pieces.
 constexpr int kMaxGuardedStacks = 12000;  // of three pieces each
 
-constexpr size_t kMinStackBytes = 24 << 10;
 constexpr size_t kKeptFibers = 4 * kMaxThreads;
 
 // Every core of the process, for the signal handler: it must neither lock nor allocate.
@@ -162,24 +160,35 @@ void Core::Enter(void *argument) {
     } else {
       core->run_->kernel->resume(core->run_->arguments);
     }
-    core->FinishFiber(fiber);
+    core->FinishFiber(fiber, core->threads_);
   }
 }
 
-// Returns when the fiber has been taken again.
-void Core::FinishFiber(Fiber *fiber) {
+// Returns when the fiber has been taken again. started: threads of the block, all of them unless one ended by itself.
+void Core::FinishFiber(Fiber *fiber, unsigned started) {
   if (fiber->thread != kNoThread) warps_[fiber->thread / 32].held &= ~(1u << fiber->thread % 32);
   fiber->thread = kNoThread;
-  free_.push_back(fiber);
-  if (--live_ == 0) {
-    if (run_->checker) run_->checker->TellPending();
-    in_kernel_ = 0;
-    SwitchContext(&fiber->context, &main_);
-    return;
+  --live_;
+  const bool done = live_ == 0 && started == threads_;
+  if (!done && started == threads_ && barrier_count_ == live_) CompleteBarrier();
+  Fiber *next = done ? nullptr : NextRunnable(started);
+  free_.push_back(fiber);  // only now: this function runs on its stack
+  SwitchTo(fiber, next);
+}
+
+// PTX's exit, in whatever function of the thread: the stack is left as it is, and made anew for the next who takes it.
+void Core::ExitThread(const pk_sim_self &self) {
+  Fiber *fiber = current_;
+  Note(fiber, self);
+  if (fiber->runs_blocks) {
+    pk_sim_position at = {};
+    run_->image->position(&at);
+    first_ = at.block + 1;
+    fiber->runs_blocks = false;
   }
-  // A fiber ends only when every thread of the block has been started.
-  if (barrier_count_ == live_) CompleteBarrier();
-  SwitchTo(fiber, NextRunnable(threads_));
+  fiber->fresh = true;
+  FinishFiber(fiber, self.started);
+  __builtin_unreachable();
 }
 
 // After a failure the stacks hold threads that will never go on.
@@ -361,62 +370,7 @@ void Core::Yield(const pk_sim_self &self) {
   if (run_->checker) run_->checker->Resume(self.thread);
 }
 
-// ---- failures
-
-void Core::Abort(pk_status status, const char *kind, std::string text, int line) {
-  if (run_->checker && *kind) run_->checker->TellPending();
-  in_runtime = 1;
-  failure_.text = KernelAndBlock() + Thread() + ": " + text;
-  Fill(&failure_.finding, kind, text, line);
-  std::string().swap(text);
-  Leave(status);
-}
-
-// The stack left behind is never unwound: nothing on it may own memory when this is called.
-void Core::Leave(pk_status status) {
-  failure_.status = status;
-  in_kernel_ = 0;
-  JumpContext(&main_);
-}
-
-void Core::AskForStack() {
-  const char here = 0;
-  const size_t left = static_cast<size_t>(&here - current_->stack) - kGuardBytes;
-  if (left >= kMinStackBytes) return;
-  Abort(PK_ERROR_LAUNCH_FAILED, "stack overflow",
-        Format("stack overflow: a simulated thread has %zu KiB for its local variables", kStackBytes >> 10));
-}
-
-bool Core::Interruptible(int signal) const {
-  if (placing_) return signal != SIGURG;
-  if (!in_kernel_) return false;
-  return signal != SIGURG ||
-         (!in_runtime && !KnownStack::Switching() && run_->cancelled->load(std::memory_order_relaxed) != PK_OK);
-}
-
-void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address) {
-  if (placing_) {  // the stack leads nowhere: the first signal is told, with what is known of its place
-    placing_ = 0;
-    JumpContext(&main_);
-  }
-  in_kernel_ = 0;
-  signal_ = signal;
-  // Interrupted in a function that the kernel called, the device's or the C library's: the place is the kernel's call
-  // of it. After a fault in the kernel itself its stack may be anything.
-  program_counter_ = places_[0] = program_counter;
-  place_count_ = 1;
-  if (signal == SIGURG || !run_->module->Contains(program_counter)) {
-    placing_ = 1;
-    place_count_ = PlacesIn(*run_->module, places_, std::size(places_));
-    placing_ = 0;
-  }
-  address_ = address;
-  JumpContext(&main_);
-}
-
-void Core::Interrupt(const std::atomic<int> *cancelled) const {
-  if (owned_ && launch_ == cancelled) InterruptThread(owner_);
-}
+// ---- addresses
 
 bool Core::OnStack(uintptr_t address) const {
   const auto on = [&](const Fiber *fiber) {
@@ -431,10 +385,6 @@ bool Core::OnStack(uintptr_t address) const {
 bool Core::InDynamicShared(uintptr_t address) const {
   return reinterpret_cast<uintptr_t>(shared_end_) - address - 1 < kDynamicSharedBytes ||
          address - reinterpret_cast<uintptr_t>(shared_end_) < kGuardBytes;
-}
-
-bool Core::InResidentMemory(uintptr_t address) const {
-  return address - reinterpret_cast<uintptr_t>(resident_memory_.data()) < resident_memory_.size();
 }
 
 }  // namespace pygpukit::sim

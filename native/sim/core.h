@@ -102,6 +102,7 @@ class Core {
   int Barrier(const pk_sim_self &self, pk_sim_barrier_kind kind, int predicate);
   uint64_t WarpCall(const pk_sim_self &self, const pk_sim_warp_call &call);
   void Yield(const pk_sim_self &self);
+  [[noreturn]] void ExitThread(const pk_sim_self &self);
   void *MapShared(const void *address, unsigned rank);
   unsigned SharedRank(const void *address) const;
   // Ends the launch; the text follows the kernel, block and thread that were running. kind: as in Finding, or "".
@@ -135,7 +136,7 @@ class Core {
  private:
   Fiber *Take();
   static void Enter(void *fiber);
-  void FinishFiber(Fiber *fiber);
+  void FinishFiber(Fiber *fiber, unsigned started);
   void Note(Fiber *fiber, const pk_sim_self &self);
   void SwitchTo(Fiber *from, Fiber *to);
   Fiber *NextRunnable(unsigned started);  // taken off the queue, or fresh

@@ -1,15 +1,18 @@
-// core_failure.cpp: what is told about a block that cannot go on.
+// core_failure.cpp: how a block ends that cannot go on, and what is told about it.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 
 #include "sim/check.h"
 #include "sim/core.h"
+#include "sim/fault.h"
 #include "sim/module.h"
 #include "sim/status.h"
 
 namespace pygpukit::sim {
 namespace {
+
+constexpr size_t kMinStackBytes = 24 << 10;
 
 std::string Dim(pk_sim_dim d) { return Format("(%u,%u,%u)", d.x, d.y, d.z); }
 
@@ -30,6 +33,61 @@ std::string Ranges(std::vector<unsigned> numbers) {
 }
 
 }  // namespace
+
+void Core::Abort(pk_status status, const char *kind, std::string text, int line) {
+  if (run_->checker && *kind) run_->checker->TellPending();
+  in_runtime = 1;
+  failure_.text = KernelAndBlock() + Thread() + ": " + text;
+  Fill(&failure_.finding, kind, text, line);
+  std::string().swap(text);
+  Leave(status);
+}
+
+// The stack left behind is never unwound: nothing on it may own memory when this is called.
+void Core::Leave(pk_status status) {
+  failure_.status = status;
+  in_kernel_ = 0;
+  JumpContext(&main_);
+}
+
+void Core::AskForStack() {
+  const char here = 0;
+  const size_t left = static_cast<size_t>(&here - current_->stack) - kGuardBytes;
+  if (left >= kMinStackBytes) return;
+  Abort(PK_ERROR_LAUNCH_FAILED, "stack overflow",
+        Format("stack overflow: a simulated thread has %zu KiB for its local variables", kStackBytes >> 10));
+}
+
+bool Core::Interruptible(int signal) const {
+  if (placing_) return signal != SIGURG;
+  if (!in_kernel_) return false;
+  return signal != SIGURG ||
+         (!in_runtime && !KnownStack::Switching() && run_->cancelled->load(std::memory_order_relaxed) != PK_OK);
+}
+
+void Core::Interrupted(int signal, uintptr_t program_counter, uintptr_t address) {
+  if (placing_) {  // the stack leads nowhere: the first signal is told, with what is known of its place
+    placing_ = 0;
+    JumpContext(&main_);
+  }
+  in_kernel_ = 0;
+  signal_ = signal;
+  // Interrupted in a function that the kernel called, the device's or the C library's: the place is the kernel's call
+  // of it. After a fault in the kernel itself its stack may be anything.
+  program_counter_ = places_[0] = program_counter;
+  place_count_ = 1;
+  if (signal == SIGURG || !run_->module->Contains(program_counter)) {
+    placing_ = 1;
+    place_count_ = PlacesIn(*run_->module, places_, std::size(places_));
+    placing_ = 0;
+  }
+  address_ = address;
+  JumpContext(&main_);
+}
+
+void Core::Interrupt(const std::atomic<int> *cancelled) const {
+  if (owned_ && launch_ == cancelled) InterruptThread(owner_);
+}
 
 void Core::Fill(Finding *finding, const char *kind, std::string message, int line) const {
   pk_sim_position at = {};

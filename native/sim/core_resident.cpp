@@ -202,4 +202,8 @@ unsigned Core::SharedRank(const void *address) const {
   return ~0u;
 }
 
+bool Core::InResidentMemory(uintptr_t address) const {
+  return address - reinterpret_cast<uintptr_t>(resident_memory_.data()) < resident_memory_.size();
+}
+
 }  // namespace pygpukit::sim

@@ -101,12 +101,14 @@ void OnSurface(void *core, const pk_sim_surface_call *call, void *element) {
   AccessSurface(*static_cast<Core *>(core), *call, element);
 }
 
+void OnExit(const pk_sim_self *self) { static_cast<Core *>(self->core)->ExitThread(*self); }
+
 }  // namespace
 
 const pk_sim_api &KernelApi() {
   static const pk_sim_api api = {PK_SIM_ABI, sizeof(pk_sim_api), OnBarrier, OnWarp,      OnYield,      OnPrint,
                                  OnFail,     OnNanoseconds,      OnHeap,    OnMapShared, OnSharedRank, OnMultiprocessor,
-                                 OnScratch,  OnTexture,          OnSurface};
+                                 OnScratch,  OnTexture,          OnSurface, OnExit};
   return api;
 }
 

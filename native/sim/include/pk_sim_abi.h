@@ -146,6 +146,7 @@ struct pk_sim_api {
   // Four channels: bits of floats, or of integers as wide as these.
   void (*texture)(void *core, const pk_sim_texture_call *call, unsigned *channels);
   void (*surface)(void *core, const pk_sim_surface_call *call, void *element);
+  void (*exit)(const pk_sim_self *self);  // ends the thread; never returns
 };
 
 struct pk_sim_kernel {

@@ -139,6 +139,15 @@ PK_SIM_NOINLINE unsigned __cluster_query_shared_rank(const void *address) {
   return __clusterSizeInBlocks() == 1 ? 0 : pk_sim_device->shared_rank(pk_sim_core, address);
 }
 
+// Ends the thread, in whatever function it is.
+[[noreturn]] PK_SIM_NOINLINE void pk_sim_exit(const char *file, int line) {
+  pk_sim_count_started();
+  const pk_sim_self self = {pk_sim_core, pk_sim_thread, pk_sim_started, file, line};
+  pk_sim_suspended = true;
+  pk_sim_device->exit(&self);
+  __builtin_unreachable();
+}
+
 // ---- letting others run: a thread that waits for another one in a loop must not keep it from running
 PK_SIM_NOINLINE void pk_sim_yield(const char *file, int line) {
   const unsigned x = PK_SIM_OWN(threadIdx).x, y = PK_SIM_OWN(threadIdx).y, z = PK_SIM_OWN(threadIdx).z;

@@ -23,6 +23,12 @@ def _trap(op: Operation) -> None:
     op.line("__trap();")
 
 
+@instruction("exit")
+def _exit(op: Operation) -> None:
+    op.no_more(0)
+    op.line("pk_sim_exit(__builtin_FILE(), __builtin_LINE());")
+
+
 @instruction("brkpt", "pmevent")
 def _breakpoint(op: Operation) -> None:
     op.flag("mask")
