@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
-from pygpukit.core.errors import CompileError
+from pygpukit.core.errors import CompileError, KernelArgumentError
 from pygpukit.jit.compile.sim_parameters import grid_constants
 from pygpukit.jit.compile.sim_source import blank
 
@@ -54,11 +54,11 @@ def test_they_lie_side_by_side(check: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "made"),
     [
-        ("(const __grid_constant__ A p, int n)", "(const A      &__restrict p, int n)"),
-        ("(const A<1, (2)> __grid_constant__ p)", "(const A<1, (2)>      &__restrict p)"),
-        ("(const int *const __grid_constant__ p)", "(const int *const      &__restrict p)"),
-        ("(const __grid_constant__ h::A, int n)", "(const h::A &__restrict , int n)"),
-        ("(const __grid_constant__ A)", "(const A &__restrict )"),
+        ("(const __grid_constant__ A p, int n)", "(const A      &&__restrict p, int n)"),
+        ("(const A<1, (2)> __grid_constant__ p)", "(const A<1, (2)>      &&__restrict p)"),
+        ("(const int *const __grid_constant__ p)", "(const int *const      &&__restrict p)"),
+        ("(const __grid_constant__ h::A, int n)", "(const h::A &&__restrict , int n)"),
+        ("(const __grid_constant__ A)", "(const A &&__restrict )"),
         ("(const A __grid_constant__)", "(const A __grid_constant__)"),
     ],
 )  # fmt: skip
@@ -67,6 +67,33 @@ def test_the_text(text: str, made: str) -> None:
     assert " ".join(found.split()) == " ".join(made.split())
     if " p" in text:
         assert len(found) == len(text) and found.index("p") == text.index("p", text.index("__grid") + 17)
+
+
+REFERENCES = {
+    "const float &p": "p",
+    "float &p": "p",
+    "const float (&p)[4]": "p[0]",
+    "const float (*p)[4]": "(*p)[0]",
+    "Number p": "p",
+    "const Pair &p": "p.first",
+}
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("parameter", REFERENCES)
+def test_a_reference_is_an_address_of_the_device(parameter: str, check: bool) -> None:
+    """As NVRTC has it: a launch gives an array, and no value."""
+    source = f"""typedef const float &Number;
+struct Pair {{ float first, second; }};
+extern "C" __global__ void k({parameter}, float *out, const __grid_constant__ int n) {{
+  out[0] = {REFERENCES[parameter]} + n;
+}}"""
+    kernel, out = gp.jit(source, func="k", check=check), gp.zeros(1, "float32")
+    values = np.random.default_rng().standard_normal(4).astype("float32")
+    kernel[1, 1](gp.from_numpy(values), out, 3)
+    assert out.to_numpy()[0] == values[0] + np.float32(3)
+    with pytest.raises(KernelArgumentError, match="expected a GPUArray"):
+        kernel[1, 1](2.5, out, 3)
 
 
 def test_a_fault_after_one_is_told_at_its_column() -> None:

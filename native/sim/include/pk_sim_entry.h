@@ -71,15 +71,18 @@ static void pk_sim_bind_dynamic();
 // references to these; others are copies, and nothing is put side by side for them alone.
 template <class... A>
 struct pk_sim_parameters {
-  static constexpr bool held = (__is_same(A, pk_sim_bare<A>) && ...);
+  static constexpr unsigned pk_sim_bytes[sizeof...(A) + 1] = {(unsigned)sizeof(typename pk_sim_parameter<A>::held)...,
+                                                              0};
+  static constexpr unsigned pk_sim_align[sizeof...(A) + 1] = {(unsigned)alignof(typename pk_sim_parameter<A>::held)...,
+                                                              0};
+  static constexpr bool beside = (__is_same(A, typename pk_sim_parameter<A>::held &&) || ...);
   static constexpr unsigned at(int index) {
-    const unsigned bytes[] = {(unsigned)sizeof(A)..., 0}, align[] = {(unsigned)alignof(A)..., 1};
     unsigned offset = 0;
-    for (int i = 0;; ++i) {
-      offset = (offset + align[i] - 1) / align[i] * align[i];
-      if (i == index) return offset;
-      offset += bytes[i];
+    for (int i = 0; i <= index; ++i) {
+      const unsigned to = pk_sim_align[i] ? pk_sim_align[i] : 1;
+      offset = (offset + to - 1) / to * to + (i < index ? pk_sim_bytes[i] : 0);
     }
+    return offset;
   }
 };
 
@@ -87,15 +90,18 @@ template <auto Kernel>
 struct pk_sim_entry;
 template <class... A, void (*Kernel)(A...)>
 struct pk_sim_entry<Kernel> {
-  PK_SIM_UNCHECKED PK_SIM_INLINE void loop(A... arguments) { PK_SIM_FOR_EACH_THREAD_OF_ROW(Kernel(arguments...)) }
+  PK_SIM_UNCHECKED PK_SIM_INLINE void loop(A... arguments) {
+    PK_SIM_FOR_EACH_THREAD_OF_ROW(Kernel((typename pk_sim_parameter<A>::given)arguments...))
+  }
   template <int... I>
   PK_SIM_UNCHECKED PK_SIM_INLINE void unpack(void *const *arguments, pk_sim_indices<I...>) {
-    if constexpr (pk_sim_parameters<A...>::held) {
-      loop(*(A *)arguments[I]...);
+    if constexpr (!pk_sim_parameters<A...>::beside) {
+      loop(pk_sim_parameter<A>::in(arguments[I])...);
     } else {
       alignas(64) char all[pk_sim_parameters<A...>::at(sizeof...(A))];
-      (__builtin_memcpy(all + pk_sim_parameters<A...>::at(I), arguments[I], sizeof(A)), ...);
-      loop(*(pk_sim_bare<A> *)(all + pk_sim_parameters<A...>::at(I))...);
+      (__builtin_memcpy(all + pk_sim_parameters<A...>::at(I), arguments[I], pk_sim_parameters<A...>::pk_sim_bytes[I]),
+       ...);
+      loop(pk_sim_parameter<A>::in(all + pk_sim_parameters<A...>::at(I))...);
     }
   }
   PK_SIM_NOINLINE void row(void *const *arguments) { unpack(arguments, pk_sim_make_indices<(int)sizeof...(A)>{}); }
@@ -136,8 +142,7 @@ struct pk_sim_entry<Kernel> {
     }
     return first;
   }
-  static constexpr unsigned pk_sim_bytes[sizeof...(A) + 1] = {(unsigned)sizeof(A)..., 0};
-  static constexpr unsigned pk_sim_align[sizeof...(A) + 1] = {(unsigned)alignof(A)..., 0};
+  typedef pk_sim_parameters<A...> pk_sim_laid;
   template <unsigned long N>
   static constexpr pk_sim_told<sizeof...(A), N> pk_sim_tell(const char (&name)[N]) {
     pk_sim_told<sizeof...(A), N> told = {'\1', {}, {pk_sim_type_name<A>::value..., {}}};
@@ -166,10 +171,10 @@ PK_SIM_NOINLINE void pk_sim_position_of(pk_sim_position *out) {
       (void (*)())(&::__VA_ARGS__),                                                                   \
       pk_sim_entry_##index::pk_sim_run,                                                               \
       pk_sim_entry_##index::pk_sim_resume,                                                            \
-      sizeof pk_sim_entry_##index::pk_sim_bytes / sizeof(unsigned) - 1,                               \
+      sizeof pk_sim_entry_##index::pk_sim_laid::pk_sim_bytes / sizeof(unsigned) - 1,                  \
       max_threads,                                                                                    \
-      pk_sim_entry_##index::pk_sim_bytes,                                                             \
-      pk_sim_entry_##index::pk_sim_align,                                                             \
+      pk_sim_entry_##index::pk_sim_laid::pk_sim_bytes,                                                \
+      pk_sim_entry_##index::pk_sim_laid::pk_sim_align,                                                \
       PK_SIM_CLUSTER cluster};
 
 #define PK_SIM_IMAGE(count, ...)                                                                            \

@@ -36,6 +36,8 @@ template <class T>
 struct pk_sim_plain<T[]> : pk_sim_plain<T> {};
 template <class T, unsigned long N>
 struct pk_sim_plain<T[N]> : pk_sim_plain<T> {};
+template <class T, unsigned long N>
+struct pk_sim_plain<const T[N]> : pk_sim_plain<T> {};
 template <class T, bool Enumeration = __is_enum(T)>
 struct pk_sim_underlying {
   typedef T type;
@@ -78,16 +80,27 @@ PK_SIM_ELEMENT(char16_t, "uint16")
 PK_SIM_ELEMENT(char32_t, "uint32")
 #undef PK_SIM_ELEMENTS
 
+// A parameter as a launch has it: its bytes, and what a kernel makes of them. A reference is an address, as on a
+// device.
 template <class T>
-struct pk_sim_referred {
-  typedef T type;
+struct pk_sim_parameter {
+  typedef T held;
+  typedef T &given;
+  PK_SIM_UNCHECKED PK_SIM_INLINE T &in(void *bytes) { return *(T *)bytes; }
 };
 template <class T>
-struct pk_sim_referred<T &> {
-  typedef T type;
+struct pk_sim_parameter<T &> {
+  typedef T *held;
+  typedef T &given;
+  PK_SIM_UNCHECKED PK_SIM_INLINE T &in(void *bytes) { return **(T **)bytes; }
 };
+// What sim_parameters.py makes of __grid_constant__ ones: the bytes themselves.
 template <class T>
-using pk_sim_bare = typename pk_sim_referred<T>::type;
+struct pk_sim_parameter<T &&> {
+  typedef T held;
+  typedef T &&given;
+  PK_SIM_UNCHECKED PK_SIM_INLINE T &&in(void *bytes) { return (T &&) * (T *)bytes; }
+};
 
 template <class T>
 struct pk_sim_type_name {
@@ -100,4 +113,6 @@ struct pk_sim_type_name<T *> {
       pk_sim_joined("*", pk_sim_element<typename pk_sim_underlying<typename pk_sim_plain<T>::type>::type>::name);
 };
 template <class T>
-struct pk_sim_type_name<T &> : pk_sim_type_name<typename pk_sim_plain<T>::type> {};
+struct pk_sim_type_name<T &> : pk_sim_type_name<T *> {};
+template <class T>
+struct pk_sim_type_name<T &&> : pk_sim_type_name<typename pk_sim_plain<T>::type> {};

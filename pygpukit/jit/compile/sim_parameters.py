@@ -1,4 +1,4 @@
-"""`const __grid_constant__ T p` as `const T &p`: such a parameter lies where the launch has it, beside the one before.
+"""`const __grid_constant__ T p` as `const T &&p`: such a parameter lies where the launch has it, beside the one before.
 Columns of names stay."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def grid_constants(source: str, code: str) -> str:
             name = match.end() + named.start()
         between = source[match.end() : name].rstrip()
         shifted = "\n" not in between and not between.lstrip().startswith("//")
-        reference = "&__restrict "
+        reference = "&&__restrict "
         room = " " * (name - match.start() - len(between) - len(reference)) if shifted else ""
         blanks = "" if shifted else " " * len(match.group())
         pieces += [source[done : match.start()], blanks, between, room, reference]
