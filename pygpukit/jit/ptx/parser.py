@@ -303,6 +303,9 @@ class _Parser:
 
     def _one(self, depth: int) -> Term:
         token = self._peek()
+        if token.kind == "operand":  # most are
+            self._at += 1
+            return OperandNumber(ord(token.text) - OPERAND, token.at)
         if self._take("{"):
             return Vector(self._list("}", depth), token.at)
         if self._take("["):

@@ -6,7 +6,7 @@ What a source without any pays is a look for the word, and at the headers that i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from pygpukit.jit.source.lines import Lines
 
 TRANSLATED = "translated"  # a file in a folder of headers whose asm statements are C++ already
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+_CONDITION = re.compile(r"#[\s\\]*(?:if|/\*)|%:|\?\?=")
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,9 @@ def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool
     from pygpukit.jit.ptx.fault import MacroInStatement, PtxFault
     from pygpukit.jit.ptx.translate import translate
 
-    lines = {token.line for token in lex(plain, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
     try:
         text, headers = translate(
-            plain,
-            code,
-            lambda offset: plain.count("\n", 0, offset) + 1 in lines,
-            lambda start, end: back_to(plain, start, end, name),
+            plain, code, _compiled(plain, macros), lambda start, end: back_to(plain, start, end, name)
         )
     except PtxFault as fault:
         if isinstance(fault, MacroInStatement) and not expanded:
@@ -110,6 +107,14 @@ def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool
         file, line_of_file = Lines(plain, name).origin(line)
         raise compile_error(name, f"{file}:{line_of_file}:{column}: error: {fault.text}", plain) from None
     return Source(text, headers, expanded=expanded)
+
+
+def _compiled(source: str, macros: Mapping[str, str]) -> Callable[[int], bool]:
+    """Whether the preprocessor leaves in what stands at an offset, as far as is known."""
+    if not _CONDITION.search(source):
+        return lambda offset: True
+    lines = {token.line for token in lex(source, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
+    return lambda offset: source.count("\n", 0, offset) + 1 in lines
 
 
 def _in_headers(source: str, folders: Sequence[Path]) -> bool:

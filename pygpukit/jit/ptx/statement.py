@@ -21,6 +21,8 @@ _ESCAPE = re.compile(r"\\(?:\r?\n|x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "0": "\0"}
 _NAME = re.compile(r"\[\s*(?P<name>[^\W\d]\w*)\s*\]")
 _REFERENCE = re.compile(r"%(?:(?P<number>\d+)|\[(?P<name>\w+)\]|(?P<plain>.)?)", re.DOTALL)
+# An expression up to its bracket, with nothing in it that could hide one.
+_PLAIN = re.compile(r"((?:[^][(){}\"'/\\]|\[[^][(){}\"'/\\]*\])*)\)")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -180,6 +182,9 @@ class _Reader:
     def _until_closed(self) -> str:
         """The text before the bracket that closes the one just taken."""
         source, begin, open_ = self._source, self._at, [")"]
+        if plain := _PLAIN.match(source, begin):
+            self._at = plain.end()
+            return plain[1]
         while self._at < len(source):
             here = source[self._at]
             skipped = (

@@ -9,23 +9,22 @@
 
 namespace pk {
 
-#define PK_BLOCKS(vector, scale)                                                                                    \
-  asm("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::" vector ".f32.e2m1.e2m1.f32." scale \
-      " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3}, %10, {%12,%12}, %11, "                                \
-      "{%12,%12};"                                                                                                  \
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                              \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales), "h"(first))
 // c += a @ b^T of 16 rows, 8 columns and 64 of k, of which each Block have a scale.
 template <class Scale, int Block>
 __device__ __forceinline__ void mma_blocks(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2],
                                            unsigned a_scales, unsigned b_scales) {
   const unsigned short first = 0;  // the lanes of four, and the bytes, that have the scales
   if constexpr (Block == 16) {
-    PK_BLOCKS("4X", "ue4m3");
+    asm("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3}, %10, {%12,%12}, %11, {%12,%12};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales), "h"(first));
   } else {
-    PK_BLOCKS("2X", "ue8m0");
+    asm("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3}, %10, {%12,%12}, %11, {%12,%12};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales), "h"(first));
   }
 }
-#undef PK_BLOCKS
 
 }  // namespace pk

@@ -90,18 +90,27 @@ __device__ __forceinline__ complex_t<R> multiply(complex_t<R> a, complex_t<R> b)
 // ---- for 16-bit floats: one or two instructions whose error vanishes in the rounding of the result ----
 
 namespace brief {
-#define PK_ONE_INSTRUCTION(name, instruction)                \
-  __device__ __forceinline__ float name(float x) {           \
-    float result;                                            \
-    asm(instruction " %0, %1;" : "=f"(result) : "f"(x));     \
-    return result;                                           \
-  }
-PK_ONE_INSTRUCTION(power_of_two, "ex2.approx.f32")
-PK_ONE_INSTRUCTION(reciprocal, "rcp.approx.f32")
+__device__ __forceinline__ float power_of_two(float x) {
+  float result;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+__device__ __forceinline__ float reciprocal(float x) {
+  float result;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
 // The same for results that may be 0 where they are below the least normal float.
-PK_ONE_INSTRUCTION(normal_power_of_two, "ex2.approx.ftz.f32")
-PK_ONE_INSTRUCTION(normal_reciprocal, "rcp.approx.ftz.f32")
-#undef PK_ONE_INSTRUCTION
+__device__ __forceinline__ float normal_power_of_two(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+__device__ __forceinline__ float normal_reciprocal(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
 constexpr float kLog2OfE = 1.44269504088896341f;
 __device__ __forceinline__ float exp(float x) { return power_of_two(x * kLog2OfE); }
 __device__ __forceinline__ float sigmoid(float x) { return reciprocal(1.0f + normal_power_of_two(-kLog2OfE * x)); }
