@@ -5,25 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from check_run import run
+from cub_source import EACH, ITEMS, THREADS, source
 
 import pygpukit as gp
 from pygpukit.core.errors import CompileError
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.nvrtc import get_nvrtc_version
 
-THREADS, ITEMS = 96, 3
-KERNEL = """#include <cub/{header}>
-#include <cuda/functional>
-typedef {collective} Collective;
-__global__ void k(const {type} *in, {type} *out, int n) {{
-  __shared__ typename Collective::TempStorage room{rooms};
-  const int t = threadIdx.x;
-  {type} x = in[t], all = {{}}, many[3] = {{in[3 * t], in[3 * t + 1], in[3 * t + 2]}}, to[3];
-  {code}
-}}"""
-BLOCK = "cub::Block{}<{type}, 96>"
 ONE = "out[t] = x;"
-EACH = "for (int i = 0; i < 3; ++i) out[3 * t + i] = to[i];"
 FIRST = "if (t == 0) out[0] = x;"
 MAXIMUM = "[](auto a, auto b) { return a < b ? b : a; }"
 PREFIX = "struct { int sum; int operator()(int all) { int before = sum; sum += all; return before; } } before = {7};"
@@ -121,11 +110,6 @@ EXCHANGES = [
 ALL = [*CASES, *LOADS, *STORES, *EXCHANGES]
 
 
-def source(header: str, collective: str, code: str, kind: str = "int") -> str:
-    rooms = "[12]" if "room[t" in code else ""
-    return KERNEL.format(header=header, collective=collective, code=code, type=kind, rooms=rooms)
-
-
 def block(collective: str) -> int | tuple[int, ...]:
     return (8, 4, 3) if ", 4, 3>" in collective else THREADS
 
@@ -221,7 +205,7 @@ def test_nvrtc_takes_the_same_sources(header: str) -> None:
 @pytest.mark.parametrize(
     ("header", "told"),
     [
-        ("block/block_histogram.cuh", "block_histogram.cuh"),
+        ("block/block_topk.cuh", "block_topk.cuh"),
         ("device/device_reduce.cuh", "device_reduce.cuh"),
         ("cub.cuh", "collective's own header"),
     ],

@@ -75,7 +75,15 @@ _OTHER_HEADERS = {
         "cub/block/block_exchange.cuh", "cub/block/block_load.cuh", "cub/block/block_store.cuh",
     ),
     "pk_sim_cub_sort.h": ("cub/block/block_radix_sort.cuh",),
+    "pk_sim_cub_neighbours.h": (
+        "cub/block/block_adjacent_difference.cuh", "cub/block/block_discontinuity.cuh", "cub/block/block_shuffle.cuh",
+    ),
+    "pk_sim_cub_counts.h": ("cub/block/block_histogram.cuh", "cub/block/block_run_length_decode.cuh"),
+    "pk_sim_cub_merge.h": ("cub/block/block_merge_sort.cuh", "cub/warp/warp_merge_sort.cuh"),
     "pk_sim_cub_warp.h": ("cub/warp/warp_reduce.cuh", "cub/warp/warp_scan.cuh"),
+    "pk_sim_cub_warp_memory.h": (
+        "cub/warp/warp_exchange.cuh", "cub/warp/warp_load.cuh", "cub/warp/warp_store.cuh",
+    ),
     "pk_sim_cub.h": ("cub/thread/thread_operators.cuh", "cub/thread/thread_reduce.cuh"),
     "pk_sim_cub_host.h": ("cub/cub.cuh",),
 }  # fmt: skip
