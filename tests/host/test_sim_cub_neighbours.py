@@ -191,7 +191,8 @@ def test_merge_sort_of_warps_takes_values_along(width: int) -> None:
 
 
 def test_a_missing_barrier_before_the_room_is_used_again_is_found() -> None:
-    code = f"Collective(room).FlagHeads(to, many, {UNEQUAL}); BARRIER Collective(room).FlagHeads(many, to, {UNEQUAL}); {EACH}"
+    flag = f"Collective(room).FlagHeads(to, many, {UNEQUAL});"
+    code = f"{flag} BARRIER {flag} {EACH}"
     values = gp.from_numpy(np.arange(288, dtype="int32"))
     for barrier, kind in (("__syncthreads();", None), ("", "race")):
         found = run(source(FLAGS, D, code.replace("BARRIER", barrier)), 1, 96, values, gp.zeros(289, "int32"), 0)

@@ -6,67 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from libcudacxx_uses import USES
 
 import pygpukit as gp
+from pygpukit.core.errors import CompileError
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.toolchain import nvrtc_candidates
 
-# By header: code that sets an int `o`, and the value.
-USES = {
-    "cuda/std/type_traits": (
-        "using namespace cuda::std; static_assert(is_same_v<remove_cvref_t<const int &>, int>);"
-        "static_assert(is_floating_point<float>::value && !is_integral_v<float> && is_pointer_v<int *const>);"
-        "static_assert(is_same<conditional_t<true, char, int>, char>::value && is_unsigned_v<unsigned char>);"
-        "static_assert(is_same_v<make_unsigned_t<int>, unsigned> && is_convertible_v<int, float>);"
-        "static_assert(is_same_v<decay_t<int[3]>, int *> && is_same_v<common_type_t<int, float>, float>);"
-        "static_assert(!is_convertible_v<float *, int> && is_array_v<int[2]> && is_base_of_v<A, B>);"
-        "o = sizeof(enable_if_t<is_class_v<A>, short>);", 2,
-    ),
-    "cuda/std/limits": (
-        "o = cuda::std::numeric_limits<int>::max() == 0x7fffffff && cuda::std::numeric_limits<char>::lowest() == -128"
-        " && cuda::std::numeric_limits<unsigned long long>::max() == ~0ull"
-        " && cuda::std::numeric_limits<float>::infinity() > cuda::std::numeric_limits<float>::max()"
-        " && cuda::std::numeric_limits<double>::epsilon() == 1.0 / (1ll << 52);", 1,
-    ),
-    "cuda/std/cstdint": ("cuda::std::uint8_t a = 300; cuda::std::int64_t b = 1ll << 40; o = a + (b >> 38);", 48),
-    "cuda/std/utility": (
-        "int a = 1, b = 2; cuda::std::swap(a, b); auto p = cuda::std::make_pair(a, 3.0f);"
-        "o = 10 * p.first + (int)p.second + cuda::std::exchange(b, 7) + b;", 31,
-    ),
-    "cuda/std/algorithm": ("o = cuda::std::min(3, 5) + cuda::std::max(7, 2) + cuda::std::clamp(9, 0, 4);", 14),
-    "cuda/std/functional": (
-        "o = cuda::std::plus<int>()(1, 2) + cuda::std::multiplies<>()(3, 4) + cuda::std::less<int>()(1, 2);", 16,
-    ),
-    "cuda/std/bit": (
-        "o = cuda::std::popcount(255u) + cuda::std::countl_zero(1u) + cuda::std::countr_zero(8ull)"
-        " + cuda::std::bit_width(9u) + (cuda::std::bit_cast<unsigned>(1.0f) == 0x3f800000u)"
-        " + (int)cuda::std::rotl(0x80000001u, 1) + cuda::std::has_single_bit(64u);", 8 + 31 + 3 + 4 + 1 + 3 + 1,
-    ),
-    "cuda/std/cmath": ("o = (int)(cuda::std::sqrt(16.0f) + cuda::std::floor(2.5) + cuda::std::abs(-3.0f));", 9),
-    "cuda/cmath": ("o = cuda::ceil_div(10, 4);", 3),
-    "cuda/std/array": (
-        "cuda::std::array<int, 3> a = {1, 2, 3}; for (int x : a) o += x; o += a.size() + a.back() + a[0];", 13,
-    ),
-    "cuda/std/span": (
-        "int a[4] = {1, 2, 3, 4}; cuda::std::span<int> s(a, 4); for (int x : s.subspan(1)) o += x; o += s.size();", 13,
-    ),
-    "cuda/std/optional": (
-        "cuda::std::optional<int> a = 3, b = cuda::std::nullopt; o = *a + b.value_or(4) + 10 * b.has_value();", 7,
-    ),
-    "cuda/std/tuple": (
-        "auto t = cuda::std::make_tuple(1, 2.5f, 'a'); cuda::std::get<0>(t) = 5;"
-        "o = cuda::std::get<0>(t) + (int)(2 * cuda::std::get<1>(t)) + cuda::std::tuple_size_v<decltype(t)>;", 13,
-    ),
-    "cuda/std/complex": (
-        "cuda::std::complex<float> z(3.0f, 4.0f), w = z * cuda::std::conj(z); z *= z;"
-        "o = (int)(w.real() + cuda::std::abs(cuda::std::complex<float>(3.0f, 4.0f)) + z.imag());", 54,
-    ),
-    "cuda/std/atomic": ("cuda::std::atomic<int> a(3); a += 4; o = a.fetch_add(1) + a.load() + a.exchange(0);", 23),
-    "cuda/atomic": (
-        "int x = 5; cuda::atomic_ref<int> r(x); r.fetch_max(9); int seen = 9;"
-        "o = r.compare_exchange_strong(seen, 2) + x; cuda::atomic_thread_fence(cuda::memory_order_release);", 3,
-    ),
-}  # fmt: skip
 HEAD = "struct A {}; struct B : A {};\n"
 
 
@@ -147,3 +93,62 @@ __global__ void k(int *out) {
     with pytest.raises(gp.GPUError):  # the wait is left out
         gp.jit(source.replace("WAIT", "bar.arrive();"), check=True)[1, 32](out)
         gp.synchronize()
+
+
+@pytest.mark.parametrize("kind", ["cuda::atomic<int, cuda::thread_scope_block>", "cuda::std::atomic<int>"])
+@pytest.mark.parametrize("set_it", ["seen = 5", "seen.store(5)", "seen.exchange(5)"])
+def test_a_store_reads_nothing(kind: str, set_it: str) -> None:
+    """Checked mode takes the first store into shared memory for what it is."""
+    source = f"""#include <cuda/atomic>
+__global__ void k(int *out) {{
+  __shared__ {kind} seen;
+  if (threadIdx.x == 0) {set_it};
+  __syncthreads();
+  seen.fetch_add(2);
+  __syncthreads();
+  out[0] = seen.load();
+}}"""
+    out = gp.zeros(1, "int32")
+    gp.jit(source, check=True)[1, 64](out)
+    assert out.to_numpy()[0] == 133
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_groups_update_an_atomic(check: bool) -> None:
+    source = """#include <cuda/atomic>
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+__global__ void k(const int *x, int *places, int *out) {
+  const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  cuda::atomic_ref<int, cuda::thread_scope_device> sum(places[0]), most(places[1]), total(places[2]), other(places[3]);
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  cg::reduce_update_async(tile, sum, x[i], cg::plus<int>());
+  cg::reduce_update_async(tile, most, x[i], cg::greater<int>());
+  out[i] = cg::inclusive_scan_update(tile, total, x[i], cg::plus<int>());
+  out[128 + i] = cg::exclusive_scan_update(tile, other, x[i], cg::plus<int>());
+}"""
+    x = np.random.default_rng().integers(-99, 99, 128).astype("int32")
+    places, out = gp.from_numpy(np.array([7, -1000, 0, 0], "int32")), gp.zeros(256, "int32")
+    gp.jit(source, check=check)[2, 64](gp.from_numpy(x), places, out)
+    assert places.to_numpy().tolist() == [7 + x.sum(), x.max(), x.sum(), x.sum()]
+    whole, before = out.to_numpy().reshape(2, 128)
+    assert np.array_equal(whole - before, x)
+    starts, ends = before.reshape(8, 16)[:, 0], whole.reshape(8, 16)[:, -1]
+    assert sorted([*starts, x.sum()]) == sorted([0, *ends])  # tiles in any order, each from where another ended
+    assert np.array_equal(whole.reshape(8, 16) - starts[:, None], x.reshape(8, 16).cumsum(1))
+
+
+@pytest.mark.parametrize(
+    ("header", "remedy"),
+    [
+        ("thrust/sort.h", "Thrust is for host code"),
+        ("cub/device/device_scan.cuh", "cub/block/block_reduce.cuh"),
+        ("cub/block/block_topk.cuh", "no such part of CUB"),
+        ("cuda/ptx", "no such part of libcu"),
+    ],
+)
+def test_a_header_that_is_not_there_is_told_with_a_remedy(header: str, remedy: str) -> None:
+    with pytest.raises(CompileError, match=f"kernel:1:10: {header}: .*{remedy}"):
+        compile_source(f"#include <{header}>\n__global__ void k() {{}}", arch="sim")

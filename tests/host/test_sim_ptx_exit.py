@@ -1,4 +1,4 @@
-"""PTX's exit on the simulated device: threads that end in any function, before and after others wait, plain and checked."""
+"""PTX's exit on the simulated device: threads end in any function, before and after others wait."""
 
 from __future__ import annotations
 

@@ -33,10 +33,11 @@ template <>
 struct pk_sim_word<8> {
   typedef unsigned long long type;
 };
+// exchange: what was there does not matter to the change.
 template <class T, class Change>
-PK_SIM_INLINE T pk_sim_update(T *address, Change change, const char *file, int line) {
+PK_SIM_INLINE T pk_sim_update(T *address, Change change, const char *file, int line, bool exchange = false) {
   typedef typename pk_sim_word<sizeof(T)>::type Word;
-  pk_sim_begin_atomic(address, sizeof(T), file, line);
+  pk_sim_begin_atomic(address, sizeof(T), file, line, exchange);
   Word *word = (Word *)address;
   Word before = __atomic_load_n(word, __ATOMIC_RELAXED), after;
   T value;

@@ -33,9 +33,10 @@ PK_SIM_INLINE void atomic_thread_fence(memory_order, thread_scope = thread_scope
 
 // Reads, changes and writes what lies at the address; returns what was there.
 template <class T, class Change>
-PK_SIM_INLINE T pk_sim_ordered_update(T *address, memory_order order, Change change, const char *file, int line) {
+PK_SIM_INLINE T pk_sim_ordered_update(T *address, memory_order order, Change change, const char *file, int line,
+                                      bool exchange = false) {
   if (order != memory_order_relaxed && order != memory_order_acquire) __threadfence(file, line);
-  const T before = pk_sim_library::pk_sim_update(address, change, file, line);
+  const T before = pk_sim_library::pk_sim_update(address, change, file, line, exchange);
   if (order != memory_order_relaxed && order != memory_order_release) __threadfence(file, line);
   return before;
 }
@@ -47,6 +48,7 @@ struct pk_sim_atomic_operations {
   typedef T value_type;
   static constexpr bool is_always_lock_free = true;
   bool is_lock_free() const { return true; }
+  static memory_order pk_sim_order();  // the type, for those who do not include this header
   T load(PK_SIM_ORDER) const {
     return pk_sim_ordered_update(
         at(), order, [](T old) -> T { return old; }, pk_sim_file, pk_sim_line);
@@ -54,7 +56,7 @@ struct pk_sim_atomic_operations {
   void store(T value, PK_SIM_ORDER) const { exchange(value, order, pk_sim_file, pk_sim_line); }
   T exchange(T value, PK_SIM_ORDER) const {
     return pk_sim_ordered_update(
-        at(), order, [value](T) -> T { return value; }, pk_sim_file, pk_sim_line);
+        at(), order, [value](T) -> T { return value; }, pk_sim_file, pk_sim_line, true);
   }
   bool compare_exchange_strong(T &expected, T value, PK_SIM_ORDER) const {
     bool equal = false;

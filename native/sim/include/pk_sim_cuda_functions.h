@@ -129,4 +129,95 @@ template <class A, class B>
 constexpr ::cuda::std::common_type_t<A, B> round_up(A a, B b) {
   return ceil_div(a, b) * b;
 }
+template <class A, class B>
+constexpr ::cuda::std::common_type_t<A, B> round_down(A a, B b) {
+  return a / b * b;
+}
+template <class T>
+constexpr int ilog2(T x) {
+  return ::cuda::std::bit_width(::cuda::std::make_unsigned_t<T>(x)) - 1;
+}
+template <class T>
+constexpr int ceil_ilog2(T x) {
+  return x <= 1 ? 0 : ilog2(T(x - 1)) + 1;
+}
+template <class T>
+constexpr int ilog10(T x) {
+  int digits = -1;
+  for (; x; x /= 10) ++digits;
+  return digits;
+}
+template <class T>
+constexpr bool is_power_of_two(T x) {
+  return x > 0 && !(x & (x - 1));
+}
+template <class T>
+constexpr T next_power_of_two(T x) {
+  return T(::cuda::std::bit_ceil(::cuda::std::make_unsigned_t<T>(x)));
+}
+template <class T>
+constexpr T prev_power_of_two(T x) {
+  return T(::cuda::std::bit_floor(::cuda::std::make_unsigned_t<T>(x)));
+}
+template <class T>
+constexpr ::cuda::std::make_unsigned_t<T> uabs(T x) {
+  typedef ::cuda::std::make_unsigned_t<T> U;
+  return x < 0 ? U(0) - U(x) : U(x);
+}
+template <class T>
+constexpr T isqrt(T x) {
+  T root = 0;
+  for (T bit = T(1) << (4 * sizeof(T) - 1); bit; bit >>= 1)
+    if ((root | bit) <= x / (root | bit)) root |= bit;
+  return root;
+}
+
+// ---- fields of bits
+template <class T = unsigned>
+constexpr T bitmask(int start, int width) {
+  return width >= 8 * (int)sizeof(T) ? T(~T(0) << start) : T(((T(1) << width) - 1) << start);
+}
+template <class T>
+constexpr T bitfield_extract(T x, int start, int width) {
+  return T(x >> start) & bitmask<T>(0, width);
+}
+template <class T>
+constexpr T bitfield_insert(T to, T bits, int start, int width) {
+  return T((to & ~bitmask<T>(start, width)) | (T(bits << start) & bitmask<T>(start, width)));
+}
+template <class T>
+constexpr T bit_reverse(T x) {
+  T turned = 0;
+  for (int i = 0; i < 8 * (int)sizeof(T); ++i, x >>= 1) turned = T(turned << 1 | (x & 1));
+  return turned;
+}
+
+// ---- function objects
+template <class Result, class F>
+struct pk_sim_returning {
+  F call;
+  template <class... A>
+  constexpr Result operator()(A &&...arguments) const {
+    return call(::cuda::std::forward<A>(arguments)...);
+  }
+};
+template <class Result, class F>
+constexpr pk_sim_returning<Result, ::cuda::std::decay_t<F>> proclaim_return_type(F &&call) {
+  return {::cuda::std::forward<F>(call)};
+}
+#define PK_SIM_EXTREME(name, which)                                                       \
+  template <class T = void>                                                               \
+  struct name {                                                                           \
+    constexpr T operator()(const T &a, const T &b) const { return which; }                \
+  };                                                                                      \
+  template <>                                                                             \
+  struct name<void> {                                                                     \
+    template <class A, class B>                                                           \
+    constexpr ::cuda::std::common_type_t<A, B> operator()(const A &a, const B &b) const { \
+      return which;                                                                       \
+    }                                                                                     \
+  };
+PK_SIM_EXTREME(maximum, a < b ? b : a)
+PK_SIM_EXTREME(minimum, b < a ? b : a)
+#undef PK_SIM_EXTREME
 }  // namespace cuda

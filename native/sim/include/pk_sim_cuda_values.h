@@ -1,8 +1,8 @@
-// pk_sim_cuda_values.h: cuda::std's array, span, optional, tuple and complex.
+// pk_sim_cuda_values.h: cuda::std's array, span, optional and complex.
 #pragma once
 #pragma GCC system_header
 
-#include "pk_sim_cuda_functions.h"
+#include "pk_sim_cuda_iterator.h"
 
 namespace cuda {
 namespace std {
@@ -30,6 +30,12 @@ struct array {
   constexpr void fill(const T &value) {
     for (T &one : *this) one = value;
   }
+  constexpr bool operator==(const array &other) const {
+    for (size_t i = 0; i < N; ++i)
+      if (!(pk_sim_elements[i] == other[i])) return false;
+    return true;
+  }
+  constexpr bool operator!=(const array &other) const { return !(*this == other); }
 };
 template <class T, class... More>
 array(T, More...) -> array<T, 1 + sizeof...(More)>;
@@ -87,51 +93,20 @@ class optional {
   constexpr const T *operator->() const { return &value_; }
   constexpr T value_or(const T &other) const { return has_ ? value_ : other; }
   constexpr void reset() { has_ = false; }
+  template <class... A>
+  constexpr T &emplace(A &&...arguments) {
+    has_ = true;
+    return value_ = T(forward<A>(arguments)...);
+  }
+  constexpr bool operator==(const optional &other) const {
+    return has_ == other.has_ && (!has_ || value_ == other.value_);
+  }
+  constexpr bool operator!=(const optional &other) const { return !(*this == other); }
 
  private:
   T value_{};
   bool has_ = false;
 };
-
-template <size_t I, class T>
-struct pk_sim_leaf {
-  T value;
-};
-template <class Indices, class... T>
-struct pk_sim_leaves;
-template <size_t... I, class... T>
-struct pk_sim_leaves<index_sequence<I...>, T...> : pk_sim_leaf<I, T>... {};
-template <class... T>
-struct tuple : pk_sim_leaves<index_sequence_for<T...>, T...> {
-  constexpr tuple() = default;
-  constexpr tuple(const T &...values) : pk_sim_leaves<index_sequence_for<T...>, T...>{{values}...} {}
-};
-template <>
-struct tuple<> {};
-template <class... T>
-tuple(T...) -> tuple<T...>;
-template <size_t I, class T>
-constexpr T &get(pk_sim_leaf<I, T> &leaf) noexcept {
-  return leaf.value;
-}
-template <size_t I, class T>
-constexpr const T &get(const pk_sim_leaf<I, T> &leaf) noexcept {
-  return leaf.value;
-}
-template <class... T>
-constexpr tuple<decay_t<T>...> make_tuple(T &&...values) {
-  return {forward<T>(values)...};
-}
-template <class... T>
-struct tuple_size<tuple<T...>> : integral_constant<size_t, sizeof...(T)> {};
-template <class T, size_t N>
-struct tuple_size<array<T, N>> : integral_constant<size_t, N> {};
-template <size_t I, class T, class... More>
-struct tuple_element<I, tuple<T, More...>> : tuple_element<I - 1, tuple<More...>> {};
-template <class T, class... More>
-struct tuple_element<0, tuple<T, More...>> : type_identity<T> {};
-template <size_t I, class T, size_t N>
-struct tuple_element<I, array<T, N>> : type_identity<T> {};
 
 template <class T>
 class complex {

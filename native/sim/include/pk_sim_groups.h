@@ -84,6 +84,44 @@ PK_SIM_INLINE T reduce(const Group &group, T value, Operation operation, PK_SIM_
   }
 }
 
+// ---- with a cuda::atomic: what it held before an operation
+template <class Atomic, class T, class Operation>
+PK_SIM_INLINE T pk_sim_updated(Atomic &place, T value, Operation &operation, const char *file, int line) {
+  constexpr auto relaxed = decltype(place.pk_sim_order())(0);
+  T before = place.load(relaxed, file, line);
+  while (!place.compare_exchange_weak(before, operation(before, value), relaxed, file, line)) {
+  }
+  return before;
+}
+template <class Group, class Atomic, class T, class Operation>
+PK_SIM_INLINE void reduce_update_async(const Group &group, Atomic &place, T value, Operation operation, PK_SIM_HERE) {
+  value = reduce(group, value, operation, pk_sim_file, pk_sim_line);
+  if (group.thread_rank() == 0) pk_sim_updated(place, value, operation, pk_sim_file, pk_sim_line);
+}
+template <class Group, class Atomic, class T, class Operation>
+PK_SIM_INLINE void reduce_store_async(const Group &group, Atomic &place, T value, Operation operation, PK_SIM_HERE) {
+  value = reduce(group, value, operation, pk_sim_file, pk_sim_line);
+  if (group.thread_rank() == 0) place.store(value, decltype(place.pk_sim_order())(0), pk_sim_file, pk_sim_line);
+}
+template <class Group, class Atomic, class T, class Operation>
+PK_SIM_INLINE T inclusive_scan_update(const Group &group, Atomic &place, T value, Operation operation, PK_SIM_HERE) {
+  const unsigned last = group.size() - 1;
+  value = inclusive_scan(group, value, operation, pk_sim_file, pk_sim_line);
+  T before = value;
+  if (group.thread_rank() == last) before = pk_sim_updated(place, value, operation, pk_sim_file, pk_sim_line);
+  return operation(group.shfl(before, last, pk_sim_file, pk_sim_line), value);
+}
+template <class Group, class Atomic, class T, class Operation>
+PK_SIM_INLINE T exclusive_scan_update(const Group &group, Atomic &place, T value, Operation operation, PK_SIM_HERE) {
+  const unsigned last = group.size() - 1;
+  value = inclusive_scan(group, value, operation, pk_sim_file, pk_sim_line);
+  T before = value;
+  if (group.thread_rank() == last) before = pk_sim_updated(place, value, operation, pk_sim_file, pk_sim_line);
+  before = group.shfl(before, last, pk_sim_file, pk_sim_line);
+  value = group.shfl_up(value, 1, pk_sim_file, pk_sim_line);
+  return group.thread_rank() ? operation(before, value) : before;
+}
+
 // ---- copies: done at once by the calling threads, each a part
 template <class Group, class T, class Bytes>
 PK_SIM_INLINE void memcpy_async(const Group &group, T *target, const T *source, const Bytes &bytes) {

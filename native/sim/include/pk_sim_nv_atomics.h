@@ -37,24 +37,24 @@ PK_SIM_INLINE void __nv_atomic_load(T *address, T *result, PK_SIM_ORDERED) {
 template <class T>
 PK_SIM_INLINE void __nv_atomic_store_n(T *address, typename pk_sim_same<T>::type value, PK_SIM_ORDERED) {
   pk_sim_update(
-      address, [value](T) -> T { return value; }, pk_sim_file, pk_sim_line);
+      address, [value](T) -> T { return value; }, pk_sim_file, pk_sim_line, true);
 }
 template <class T>
 PK_SIM_INLINE void __nv_atomic_store(T *address, T *value, PK_SIM_ORDERED) {
   const T stored = *value;
   pk_sim_update(
-      address, [stored](T) -> T { return stored; }, pk_sim_file, pk_sim_line);
+      address, [stored](T) -> T { return stored; }, pk_sim_file, pk_sim_line, true);
 }
 template <class T>
 PK_SIM_INLINE T __nv_atomic_exchange_n(T *address, typename pk_sim_same<T>::type value, PK_SIM_ORDERED) {
   return pk_sim_update(
-      address, [value](T) -> T { return value; }, pk_sim_file, pk_sim_line);
+      address, [value](T) -> T { return value; }, pk_sim_file, pk_sim_line, true);
 }
 template <class T>
 PK_SIM_INLINE void __nv_atomic_exchange(T *address, T *value, T *result, PK_SIM_ORDERED) {
   const T stored = *value;
   *result = pk_sim_update(
-      address, [stored](T) -> T { return stored; }, pk_sim_file, pk_sim_line);
+      address, [stored](T) -> T { return stored; }, pk_sim_file, pk_sim_line, true);
 }
 template <class T>
 PK_SIM_INLINE bool __nv_atomic_compare_exchange_n(T *address, T *expected, typename pk_sim_same<T>::type value,

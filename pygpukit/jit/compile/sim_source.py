@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pygpukit.jit.compile.sim_missing import with_remedy
 from pygpukit.jit.compile.sim_parameters import grid_constants
 from pygpukit.jit.compile.sim_specifiers import ordered
 from pygpukit.jit.compile.sim_textures import references
@@ -250,7 +251,7 @@ class _LogReader:
             self.messages.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {what}")
 
     def _message(self, match: re.Match[str]) -> None:
-        text = _FLAG.sub("", match["text"])
+        text = with_remedy(_FLAG.sub("", match["text"]))
         if match["kind"] != "note":
             self.place_waiting(f"{self._name}:1")
         elif match["file"] in self._files and text.startswith(("in instantiation of", "in expansion of macro")):

@@ -1,0 +1,32 @@
+// pk_sim_cuda_numbers.h: cuda::std's mathematical constants.
+#pragma once
+#pragma GCC system_header
+
+#include "pk_sim_cuda_types.h"
+
+namespace cuda {
+namespace std {
+namespace numbers {
+
+#define PK_SIM_NUMBER(name, value)                     \
+  template <class T>                                   \
+  inline constexpr T name##_v = static_cast<T>(value); \
+  inline constexpr double name = name##_v<double>;
+PK_SIM_NUMBER(e, 2.718281828459045235360287471352662498)
+PK_SIM_NUMBER(log2e, 1.442695040888963407359924681001892137)
+PK_SIM_NUMBER(log10e, 0.434294481903251827651128918916605082)
+PK_SIM_NUMBER(pi, 3.141592653589793238462643383279502884)
+PK_SIM_NUMBER(inv_pi, 0.318309886183790671537767526745028724)
+PK_SIM_NUMBER(inv_sqrtpi, 0.564189583547756286948079451560772586)
+PK_SIM_NUMBER(ln2, 0.693147180559945309417232121458176568)
+PK_SIM_NUMBER(ln10, 2.302585092994045684017991454684364208)
+PK_SIM_NUMBER(sqrt2, 1.414213562373095048801688724209698079)
+PK_SIM_NUMBER(sqrt3, 1.732050807568877293527446341505872367)
+PK_SIM_NUMBER(inv_sqrt3, 0.577350269189625764509148780501957456)
+PK_SIM_NUMBER(egamma, 0.577215664901532860606512090082402431)
+PK_SIM_NUMBER(phi, 1.618033988749894848204586834365638118)
+#undef PK_SIM_NUMBER
+
+}  // namespace numbers
+}  // namespace std
+}  // namespace cuda
