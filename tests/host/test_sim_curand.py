@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pygpukit as gp
+from pygpukit.core.errors import CompileError
 
 GENERATORS = ("curandStateXORWOW_t", "curandStatePhilox4_32_10_t", "curandStateMRG32k3a_t")
 
@@ -149,3 +150,21 @@ def test_distributions(state: str, mean: float) -> None:
     assert abs(np.corrcoef(normal[::2], normal[1::2])[0, 1]) < 5 / n**0.5
     counts = poisson.to_numpy().astype("float64")
     assert abs(counts.mean() - mean) < 5 * (mean / n) ** 0.5 and abs(counts.var() / mean - 1) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("curandStateSobol32_t s; out[0] = sizeof s;", "direction vectors come from"),
+        ("curandStateScrambledSobol64 *s; out[0] = sizeof s;", "Philox4_32_10_t"),
+        ("curandStateMtgp32 *s; out[0] = sizeof s;", "MTGP32 is not there"),
+        (
+            "curandState s; curand_init(1, 2, 3, &s); out[0] = curand_poisson4(&s, 3.0).x;",
+            "curand_poisson\\(\\) four times",
+        ),
+    ],
+)
+def test_what_is_not_there_is_refused_with_the_reason(code: str, why: str) -> None:
+    source = f"#include <curand_kernel.h>\n__global__ void k(unsigned *out) {{\n  {code}\n}}"
+    with pytest.raises(CompileError, match=f"kernel:3:.*{why}"):
+        gp.jit(source)

@@ -3,3 +3,4 @@
 #pragma GCC system_header
 
 #include "pk_sim_curand_poisson.h"
+#include "pk_sim_curand_refused.h"
