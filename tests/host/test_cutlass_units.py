@@ -112,7 +112,7 @@ def test_options_are_for_nvrtc_alone_and_debug_stays_when_asked_for() -> None:
     assert "-DNDEBUG" not in units.nvrtc_flags("sm_80", (), {"NDEBUG": "1"})
     pdl = "-DCUTLASS_ENABLE_GDC_FOR_SM90=1"
     assert pdl in units.nvrtc_flags("sm_90a", (), {}) and pdl not in units.nvrtc_flags("sm_100a", (), {})
-    assert not units.wanted(["cutevalues.h", "mycutlass/x.h", "cuda_fp16.h"], [])
+    assert not units.included(["cutevalues.h", "mycutlass/x.h", "cuda_fp16.h"], [])
 
 
 def made_of(statement: str) -> str:

@@ -220,7 +220,7 @@ class _Request:
             *self.options.folders,
             *(one.folder for one in self.header_sets),
         ]
-        return cutlass.wanted((name for names in self._includes for name in names), folders)
+        return cutlass.included((name for names in self._includes for name in names), folders)
 
     @cached_property
     def _cutlass(self) -> HeaderSet | None:

@@ -1,4 +1,4 @@
-"""What differs in a few headers of CUTLASS from how they were fetched, so that NVRTC compiles them as nvcc does.
+"""Changes to a few headers of CUTLASS with which NVRTC compiles them as nvcc does.
 
 The files stay as they are: a compile is given these texts in their place.
 """

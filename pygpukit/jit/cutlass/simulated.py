@@ -41,10 +41,10 @@ def folder(headers: HeaderSet) -> Path:
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="making-", dir=target.parent) as scratch:
-            made = Path(scratch) / name
-            _fill(headers.folder, made)
+            filled = Path(scratch) / name
+            _fill(headers.folder, filled)
             try:
-                made.rename(target)
+                filled.rename(target)
             except OSError:
                 if not target.is_dir():  # another process was quicker
                     raise
@@ -78,13 +78,13 @@ def translated(text: str, name: str) -> str:
     starts = [match.start() for match in KEYWORD.finditer(code)]
     if not starts:
         return text
-    made, needs = [text[: starts[0]]], dict[str, None]()
+    pieces, needs = [text[: starts[0]]], dict[str, None]()
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         piece, more = _statement(text[start:end], code[start:end])
-        made.append(piece)
+        pieces.append(piece)
         needs |= dict.fromkeys(more)
     included = "".join(f"#include <{header}>\n" for header in needs)
-    return f'{included}#line 1 "{name}"\n{"".join(made)}' if needs else "".join(made)
+    return f'{included}#line 1 "{name}"\n{"".join(pieces)}' if needs else "".join(pieces)
 
 
 def _statement(text: str, code: str) -> tuple[str, tuple[str, ...]]:
@@ -97,9 +97,9 @@ def _statement(text: str, code: str) -> tuple[str, tuple[str, ...]]:
         return translate(text, code, lambda offset: offset == 0, lines)
     except PtxFault as fault:
         end = code.index(";") if ";" in code else len(code)
-        told = fault.text.replace("\\", " ").replace('"', "'").replace("\n", " ")
-        name = f"pk_sim_refused_{crc32(told.encode()):08x}"
-        refused = f'do {{ extern void {name}() __attribute__((__error__("{told}"))); {name}(); }} while (0)'
+        message = fault.text.replace("\\", " ").replace('"', "'").replace("\n", " ")
+        name = f"pk_sim_refused_{crc32(message.encode()):08x}"
+        refused = f'do {{ extern void {name}() __attribute__((__error__("{message}"))); {name}(); }} while (0)'
         return refused + lines(0, end) + text[end:], ()
 
 

@@ -11,11 +11,11 @@ from pygpukit import _core
 from pygpukit.jit.compile.headers import HeaderSet
 from pygpukit.jit.cutlass import place
 
-_MAKERS = ("mended.py", "simulated.py")
+_PRODUCERS = ("mended.py", "simulated.py")
 
 
-def wanted(names: Iterable[str], folders: Sequence[str | Path]) -> bool:
-    """Whether one of these #includes is of CUTLASS, and no folder of the user's has it."""
+def included(names: Iterable[str], folders: Sequence[str | Path]) -> bool:
+    """True where one of these #includes is of CUTLASS, and no folder of the user's has it."""
     asked = [name for name in names if place.is_header(name)]
     return any(not any(Path(folder, name).is_file() for folder in folders) for name in asked)
 
@@ -23,7 +23,7 @@ def wanted(names: Iterable[str], folders: Sequence[str | Path]) -> bool:
 def header_set() -> HeaderSet | None:
     """The headers as they were fetched; None where they have not been. The version tells how they are mended, too."""
     include = place.include()
-    return None if include is None else HeaderSet("cutlass", f"{place.VERSION} {_made_by()}", include)
+    return None if include is None else HeaderSet("cutlass", f"{place.VERSION} {_producers()}", include)
 
 
 def refusal(source: str, name: str) -> str:
@@ -52,6 +52,6 @@ def nvrtc_texts(include: Path) -> dict[str, str]:
 
 
 @cache
-def _made_by() -> str:
+def _producers() -> str:
     folder = Path(place.__file__).parent
-    return _core.KernelCache.digest([(folder / maker).read_bytes() for maker in _MAKERS])[:8].hex()
+    return _core.KernelCache.digest([(folder / file).read_bytes() for file in _PRODUCERS])[:8].hex()

@@ -96,20 +96,20 @@ def _array(op: Operation, index: int, kind: Type) -> str:
 
 
 def _matrices(op: Operation) -> str:
-    """Takes the modifiers that ldmatrix and stmatrix share: how many matrices, and whether they are turned."""
+    """Takes the modifiers that ldmatrix and stmatrix share: how many matrices, and whether they are transposed."""
     op.one_of("sync")
     op.one_of("aligned")
     shaped = op.flag("m8n8")
     count = op.one_of("x1", "x2", "x4")[1]
-    turned = op.flag("trans")
+    transposed = op.flag("trans")
     if not shaped:  # ptxas takes it after them, too
         op.one_of("m8n8")
-    transposed = str(turned or op.flag("trans")).lower()
+    transposed = transposed or op.flag("trans")
     op.one_of("shared", "shared::cta", default="shared")
     op.one_of("b16")
     op.no_more(2)
     op.need("mma")
-    return f"{count}, {transposed}"
+    return f"{count}, {str(transposed).lower()}"
 
 
 @instruction("ldmatrix")
