@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from zlib import crc32
 
-from pygpukit.core.progress import Progress
+from pygpukit.core import doing
 from pygpukit.jit.compile import sim_translation
 from pygpukit.jit.compile.headers import HeaderSet
 from pygpukit.jit.compile.sim_source import blank, without_empty_asm
@@ -56,14 +56,13 @@ def folder(headers: HeaderSet) -> Path:
 def _fill(source: Path, target: Path) -> None:
     files = sorted(path for path in source.rglob("*") if path.is_file())
     texts = mended.texts(source)
-    with Progress("preparing CuTe for the simulated device", len(files), things="headers") as bar:
-        for path in files:
-            name = path.relative_to(source).as_posix()
-            text = texts.get(name) or path.read_text(encoding="utf-8", errors="replace")
-            own = target / name
-            own.parent.mkdir(parents=True, exist_ok=True)
-            own.write_text(translated(text, name), encoding="utf-8")
-            bar.add(1)
+    doing.say("Translating the headers of CuTe, once")
+    for path in files:
+        name = path.relative_to(source).as_posix()
+        text = texts.get(name) or path.read_text(encoding="utf-8", errors="replace")
+        own = target / name
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(translated(text, name), encoding="utf-8")
     (target / TRANSLATED).touch()
 
 
