@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from pygpukit.jit.cache import archive
-from pygpukit.jit.cache.store import explain, folder, keep, kernel_cache
+from pygpukit.jit.cache.explain import explain
+from pygpukit.jit.cache.store import folder, keep, kernel_cache
 
 __all__ = ["clear", "explain", "export", "import_", "info"]
 

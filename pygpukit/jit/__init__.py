@@ -8,7 +8,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.errors import CompileAllError, CompileError, Diagnostic, NvrtcError, NvrtcErrorCode
-from pygpukit.jit.cache.store import explain, kernel_cache
+from pygpukit.jit.cache.explain import explain
+from pygpukit.jit.cache.store import kernel_cache
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.nvrtc import (
     MIN_DRIVER_VERSION,

@@ -1,4 +1,4 @@
-"""The process's kernel cache: its folder and limits, what a key is made of, and why a compile was not a hit.
+"""The process's kernel cache: its folder and limits, what a key is made of, and what changed since the unit's last one.
 
 A key is content only: no path, no time, no name of a machine. Entries written by one user are not trusted by another:
 a folder that others may write to is not used.
@@ -21,7 +21,6 @@ from pygpukit.jit.locate import cache_directory
 
 if TYPE_CHECKING:
     from pygpukit.jit.cache.image import Image
-    from pygpukit.jit.launch.kernel import JITKernel
 
 SCHEMA = "pygpukit kernel 2"
 DISK_BYTES = 1 << 30
@@ -137,19 +136,3 @@ def reason(parts: Mapping[str, str]) -> str:
 
 def _history_key(parts: Mapping[str, str]) -> bytes:
     return _core.KernelCache.digest([b"latest", parts["kind"].encode(), parts["source"].encode()])
-
-
-def explain(kernel: JITKernel | Image) -> str:
-    """Why the kernel was compiled, or where it was found, and what its cache key is made of. Text of a few lines."""
-    image: Image = kernel if not hasattr(kernel, "compiled") else kernel.compiled
-    head = {
-        "memory": "found in this process's cache",
-        "disk": f"found in {folder()}",
-        "compiled": "compiled: the cache had no entry with this key",
-        "uncached": "compiled and not cached",
-    }[image.origin]
-    lines = [f"{head}; {image.reason}" if image.reason else head]
-    lines += [f"  {label}: {part}" for label, part in image.parts.items()]
-    if image.changed:
-        lines.append(f"the unit of this name compiled before differs in: {', '.join(image.changed)}")
-    return "\n".join(lines)
