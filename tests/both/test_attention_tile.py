@@ -12,7 +12,7 @@ from rounded import agree, normal
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
-from pygpukit.ops.nn.attention import choose, leaf, simt, tile
+from pygpukit.ops.nn.attention import choose, leaf, mma, simt, tile
 from pygpukit.ops.nn.attention.extras import Extras
 from pygpukit.ops.nn.attention.problem import Call, Problem
 
@@ -121,14 +121,19 @@ def test_types_and_options_choose_the_kernel(monkeypatch: pytest.MonkeyPatch, fa
     assert "more elements" in plan(half, huge, Extras()).reason
     assert plan(half, half[:, :0], Extras()).tile is None, "no key is seen"
     monkeypatch.setattr(tile, "missing", lambda: "no assembler")
-    assert plan(half, half, Extras()).reason == "no assembler"
+    monkeypatch.setattr(choose.lost, "tell", lambda *_: None)
+    found = plan(half, half, Extras())
+    assert (found.backend, found.kernel) == ("mma", mma) and "by mma.sync: no assembler" in found.reason
+    monkeypatch.setattr(mma, "missing", lambda: "no compiler")
+    found = plan(half, half, Extras())
+    assert (found.backend, found.reason) == ("plain", "no assembler")
 
 
 def test_what_is_read_in_place() -> None:
     a = gp.zeros((2, 24, 4, 64), "float16")
     for view in (a, a[0], a.transpose(0, 2, 1, 3), a[:, :, 1:3], a[:, ::2], a[..., 8:40], a[1:, 5:6]):
-        assert tile._readable(view)
+        assert tile.readable(view)
     for view in (a[..., 1:57], a[..., ::2], a[:, ::-1], a.swapaxes(2, 3), gp.broadcast_to(a[:1], a.shape)):
-        assert not tile._readable(view)
-    assert tile._steps(a[:, 5:6]) == (24 * 4 * 64, 64, 64)
-    assert tile._steps(a[0].transpose(1, 0, 2)) == (64, 64, 4 * 64)
+        assert not tile.readable(view)
+    assert tile.steps(a[:, 5:6]) == (24 * 4 * 64, 64, 64)
+    assert tile.steps(a[0].transpose(1, 0, 2)) == (64, 64, 4 * 64)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pygpukit.core.backend import is_sim
+from pygpukit.kernels import lost
 from pygpukit.kernels.lost import replanned
-from pygpukit.ops.nn.attention import leaf, simt, tile
+from pygpukit.ops.nn.attention import leaf, mma, simt, tile
 from pygpukit.ops.nn.attention.problem import Call, Problem
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ class Kernel(Protocol):
         """Fill the result, which has elements."""
 
 
-_KERNELS: tuple[Kernel, ...] = (leaf, tile, simt)  # the first that takes a problem
+_KERNELS: tuple[Kernel, ...] = (leaf, tile, mma, simt)  # the first that takes a problem
+_BY_MMA = "attention of many queries in half precision takes mma.sync, at about half the speed of tile kernels"
+_WITHOUT = "attention of half precision runs without tensor cores, many times slower and with other bits"
 
 
 class AttentionPlan(NamedTuple):
@@ -42,14 +45,19 @@ class AttentionPlan(NamedTuple):
 
     @property
     def backend(self) -> str:
-        """ "tile" (tensor cores), "plain" (CUDA cores) or "numpy" (the simulated device). It decides the result's
-        bits."""
-        return "tile" if self.kernel is tile else "numpy" if is_sim() else "plain"
+        """ "tile" (tensor cores), "mma" (those, without tile kernels), "plain" (CUDA cores) or "numpy"
+        (the simulated device). It decides the result's bits."""
+        if self.kernel in (tile, mma):
+            return "tile" if self.kernel is tile else "mma"
+        return "numpy" if is_sim() else "plain"
 
     @property
     def reason(self) -> str:
         """Why, in one sentence."""
-        return tile.refusal(self.problem) or f"{self.problem.dtype} on tensor cores, summed in float32"
+        computed = f"{self.problem.dtype} on tensor cores, summed in float32"
+        if self.kernel is mma:
+            return f"{computed}, by mma.sync: {tile.missing()}"
+        return tile.refusal(self.problem) or computed
 
     def run(self, call: Call) -> None:
         """Fill the result of the call that the plan was made for."""
@@ -59,6 +67,8 @@ class AttentionPlan(NamedTuple):
 def choose(p: Problem) -> AttentionPlan:
     """The plan of attention."""
     kernel = next(one for one in _KERNELS if not one.refusal(p))
+    if (why := tile.missing()) and not tile.unsupported(p):
+        lost.tell(_BY_MMA if kernel is mma else _WITHOUT, why)
     return AttentionPlan(p, kernel, kernel.tiling(p))
 
 

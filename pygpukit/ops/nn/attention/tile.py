@@ -11,7 +11,7 @@ from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import DataType, bfloat16, float16
-from pygpukit.kernels import KernelSpec, builder, launch, lost
+from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops.nn.attention import tiles
 from pygpukit.ops.nn.attention.extras import LOG2_E
 from pygpukit.ops.nn.attention.problem import Call, Problem
@@ -35,6 +35,11 @@ def refusal(p: Problem) -> str:
     It follows from types, the head dimension, what changes the scores, and the device; never from the numbers of
     queries and keys, unless they cannot be counted.
     """
+    return unsupported(p) or missing()
+
+
+def unsupported(p: Problem) -> str:
+    """Why no kernel on tensor cores takes this attention, "" where one does."""
     if is_sim():
         return "the simulated device computes with NumPy"
     if p.dtype not in _ELEMENTS:
@@ -45,7 +50,7 @@ def refusal(p: Problem) -> str:
         return "masks, capped scores and sinks are computed on CUDA cores"
     if p.reach > _COUNTABLE:
         return "an operand has more elements than a tile kernel counts"
-    return missing()
+    return ""
 
 
 def tiling(p: Problem) -> Tile | None:
@@ -60,10 +65,10 @@ def run(p: Problem, call: Call, tiling: Tile | None) -> None:
     from pygpukit.ops import copying
 
     Q, K, V, out, scale, offset, more = call
-    if not _readable(out):
-        dense = native.empty(out.shape, out.dtype)
-        run(p, call._replace(out=dense), tiling)
-        copying.copy_to(dense, out)
+    if not readable(out):
+        result = native.empty(out.shape, out.dtype)
+        run(p, call._replace(out=result), tiling)
+        copying.copy_to(result, out)
         return
     if tiling is None:
         copying.fill(out, 0)
@@ -72,7 +77,7 @@ def run(p: Problem, call: Call, tiling: Tile | None) -> None:
     together = tiles.together(p.heads, p.group, 2 * keys * p.dim * K.itemsize) if p.causal else 1
     lengths = more.lengths
     step = 0 if lengths is None or lengths.size == 1 else lengths.strides[0] // lengths.itemsize
-    arrays = [array if _readable(array) else _dense(array) for array in (Q, K, V)] + [out]
+    arrays = [array if readable(array) else dense(array) for array in (Q, K, V)] + [out]
     shape = p.heads // heads, heads, p.group, p.queries, keys, p.dim
     integers = (*shape, p.place, p.ahead, p.behind, offset is None, step, together)
     launch(
@@ -82,7 +87,7 @@ def run(p: Problem, call: Call, tiling: Tile | None) -> None:
         *(span(array)[0] for array in (*arrays, arrays[0] if lengths is None else lengths)),
         *(struct.pack("<i", number) for number in integers),
         struct.pack("<f", scale * LOG2_E),
-        *(struct.pack("<i", number) for array in arrays for number in _steps(array)),
+        *(struct.pack("<i", number) for array in arrays for number in steps(array)),
     )
 
 
@@ -90,7 +95,7 @@ def _width(p: Problem) -> int:
     return next(width for width in TILES if p.dim <= width)
 
 
-def _readable(array: GPUArray) -> bool:
+def readable(array: GPUArray) -> bool:
     """True where the kernels can read or write it where it lies: dense rows of whole 16 bytes, forward."""
     if array.device_ptr % _ALIGNMENT or array.strides[-1] != array.itemsize:
         return False
@@ -98,21 +103,22 @@ def _readable(array: GPUArray) -> bool:
     return all(extent == 1 or (stride > 0 and stride % _ALIGNMENT == 0) for extent, stride in outer)
 
 
-def _dense(array: GPUArray) -> GPUArray:
+def dense(array: GPUArray) -> GPUArray:
+    """A dense copy."""
     from pygpukit.ops import copying
 
-    dense = native.empty(array.shape, array.dtype)
-    copying.copy_to(array, dense)
-    return dense
+    copy = native.empty(array.shape, array.dtype)
+    copying.copy_to(array, copy)
+    return copy
 
 
-def _steps(array: GPUArray) -> tuple[int, ...]:
+def steps(array: GPUArray) -> tuple[int, ...]:
     """Elements between neighbours in batch, heads and positions; of a single one a row's."""
-    steps = tuple(
+    each = tuple(
         array.shape[-1] if extent == 1 else stride // array.itemsize
         for extent, stride in zip(array.shape[:-1], array.strides[:-1], strict=True)
     )
-    return steps if array.ndim == 4 else (array.shape[-1], *steps)
+    return each if array.ndim == 4 else (array.shape[-1], *each)
 
 
 def _expression(dtype: DataType, width: int, one: Tile, has_lengths: bool) -> str:
@@ -129,7 +135,5 @@ def _listing() -> Iterator[tuple[str, ...]]:
 
 @by_device
 def missing() -> str:
-    """Why there are no tile kernels here, "" where there are; the first time with a warning."""
-    if why := builder.missing(ATTENTION.of(next(iter(_listing()))[0])):
-        lost.tell("attention of half precision runs without tensor cores, many times slower and with other bits", why)
-    return why
+    """Why there are no tile kernels here, "" where there are."""
+    return builder.missing(ATTENTION.of(next(iter(_listing()))[0]))
