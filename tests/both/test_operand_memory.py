@@ -6,9 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import pygpukit as gp
 from pygpukit.ops.operands import may_share_memory, overlaps, same_view
+
+pytestmark = pytest.mark.usefixtures("backend_name")
 
 
 def test_views_may_share_memory_where_numpy_says_so() -> None:
