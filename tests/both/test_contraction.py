@@ -9,7 +9,7 @@ import pytest
 
 import pygpukit as gp
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Host = np.ndarray[Any, Any]
 EXTENTS = dict(zip("abcdeijklmn", (2, 3, 4, 1, 2, 3, 4, 2, 3, 5, 2), strict=True))

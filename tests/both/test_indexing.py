@@ -11,7 +11,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import _core
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 A = np.arange(120, dtype=np.float32).reshape(4, 5, 6)
 S = slice(None)
@@ -305,7 +305,9 @@ def test_a_list_of_indices_does_not_wait() -> None:
     same(x[long], A[long])
 
 
-def test_what_a_mask_selects_keeps_no_more_memory_than_it_needs(backend_name: str) -> None:
+def test_what_a_mask_selects_keeps_no_more_memory_than_it_needs(operation_backend: str) -> None:
+    if operation_backend == "kernels":
+        pytest.skip("in checked mode a freed block is held back, and every block stands between guards")
     x = gp.arange(1 << 20, dtype="float32")
     mask = x < 1000
     gp.synchronize()

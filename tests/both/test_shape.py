@@ -11,7 +11,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import _core, ops
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 
 def numbers(shape: tuple[int, ...], dtype: str = "int32") -> np.ndarray[Any, Any]:

@@ -14,7 +14,7 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.dtypes import DTYPES, STORAGE_ONLY
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 # Bits of exponent and mantissa, and the exponent's bias, as the OCP specifications give them.
 FORMATS = {"float8_e4m3": (4, 3, 7), "float8_e5m2": (5, 2, 15), "float4_e2m1": (2, 1, 1)}
