@@ -1,4 +1,4 @@
-"""What to do about a header that the simulated device does not have."""
+"""Remedies for a header that the simulated device does not have."""
 
 from __future__ import annotations
 

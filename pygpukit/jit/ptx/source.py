@@ -110,7 +110,7 @@ def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool
 
 
 def _compiled(source: str, macros: Mapping[str, str]) -> Callable[[int], bool]:
-    """Whether the preprocessor leaves in what stands at an offset, as far as is known."""
+    """True where the preprocessor leaves in what stands at an offset, as far as is known."""
     if not _CONDITION.search(source):
         return lambda offset: True
     lines = {token.line for token in lex(source, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
