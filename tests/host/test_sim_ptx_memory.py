@@ -387,3 +387,39 @@ def test_checked_mode_sees_each_access_at_its_line() -> None:
     assert ":5" in str(caught.value) and "tile" in str(caught.value)
     launch(shared.replace('  asm volatile("ld', '  __syncthreads();\n  asm volatile("ld'), 1, 64, out, check=True)
     assert out.to_numpy().tolist() == list(range(63, -1, -1))
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_modifiers_come_in_any_order_as_ptxas_takes_them(check: bool) -> None:
+    """Each statement adds to one of the words, or loads or stores one, whatever stands first."""
+    loads = (
+        "relaxed.cta.global", "global.relaxed.cta", "cta.relaxed.global", "global.acquire.gpu", "global.volatile",
+        "nc.global", "global.nc.L1::no_allocate", "L1::no_allocate.global", "global.relaxed.gpu.L1::no_allocate",
+    )  # fmt: skip
+    stores = ("global.release.gpu", "release.global.gpu", "global.relaxed.sys", "global.volatile", "wt.global")
+    adds = (
+        "add.release.gpu.global", "global.release.gpu.add", "global.add.acq_rel.gpu", "add.global", "gpu.add.global",
+        "release.add.gpu.global",
+    )  # fmt: skip
+    lines = [
+        f'asm volatile("ld.{one}.u32 %0, [%1];" : "=r"(r) : "l"(in + i)); out[{i}] = r;' for i, one in enumerate(loads)
+    ]
+    for i, one in enumerate(stores):
+        lines.append(f'asm volatile("st.{one}.u32 [%0], %1;" :: "l"(out + {len(loads) + i}), "r"({i} + 1) : "memory");')
+    first = len(loads) + len(stores)
+    for i, one in enumerate(adds):
+        place, other = f'"l"(out + {first + i})', one.replace("acq_rel", "release")
+        lines.append(f'asm volatile("atom.{one}.u32 %0, [%1], %2;" : "=r"(r) : {place}, "r"({i} + 5) : "memory");')
+        lines.append(f'asm volatile("red.{other}.u32 [%0], %1;" :: {place}, "r"(r + 1) : "memory");')
+    lines.append('asm volatile("ld.v2.global.u32 {%0, %1}, [%2];" : "=r"(r), "=r"(q) : "l"(in)); out[30] = q;')
+    body = "\n  ".join(lines).replace("in + i", "in + 1")
+    source = f'extern "C" __global__ void k(const unsigned *in, unsigned *out) {{\n  unsigned r, q;\n  {body}\n}}'
+    if get_nvrtc_version() is not None:
+        compile_source(source, arch="sm_90a")
+    x = np.random.default_rng().integers(1, 1 << 32, 4, dtype="u4")
+    out = gp.from_numpy(np.full(31, 2, "u4"))
+    launch(source, 1, 1, gp.from_numpy(x), out, check=check)
+    added = [2 + i + 5 + 3 for i in range(len(adds))]
+    expected = [x[1]] * len(loads) + [1 + i for i in range(len(stores))] + added
+    assert out.to_numpy()[: len(expected)].tolist() == expected
+    assert out.to_numpy()[30] == x[1]

@@ -17,7 +17,7 @@ extern "C" __global__ void k(const unsigned *a, const unsigned *b, const unsigne
   for (int j = 0; j < 4; ++j) r[j] = c[4 * i + j];
   const unsigned short byte = BYTE, thread = THREAD;
   asm("mma.sync.aligned.SHAPE.row.col.kind::KIND.f32.TYPES {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3}, %10, {%12, %13}, %11, {BYTE, OTHER};"
+      "{%0, %1, %2, %3}, {%10}, {%12, %13}, %11, {BYTE, OTHER};"
       : "+f"(r[0]), "+f"(r[1]), "+f"(r[2]), "+f"(r[3])
       : "r"(a[4 * i]), "r"(a[4 * i + 1]), "r"(a[4 * i + 2]), "r"(a[4 * i + 3]), "r"(b[2 * i]), "r"(b[2 * i + 1]),
         "r"(scales[i]), "r"(scales[32 + i]), "h"(byte), "h"(thread));

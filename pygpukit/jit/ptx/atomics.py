@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pygpukit.jit.ptx.memory import SCOPES, address, space_of
+from pygpukit.jit.ptx.memory import ORDERS, SCOPES, SPACES, VECTORS, address, space_of
 from pygpukit.jit.ptx.operation import Operation, instruction
 from pygpukit.jit.ptx.parser import Sink
 from pygpukit.jit.ptx.types import Type
@@ -26,6 +26,7 @@ _CHANGES = {
 @instruction("atom", "red")
 def _atomic(op: Operation) -> None:
     returns = op.name == "atom"
+    op.arrange(ORDERS, SCOPES, SPACES, _CHANGES, ("noftz",), ("L2::cache_hint",), VECTORS)
     order = op.one_of("relaxed", "acquire", "release", "acq_rel", default="relaxed")
     if not returns and order in ("acquire", "acq_rel"):
         raise op.unknown()
@@ -38,7 +39,7 @@ def _atomic(op: Operation) -> None:
         raise op.unknown()
     flushless = op.flag("noftz")
     policy = op.flag("L2::cache_hint")
-    width = int(op.one_of("v2", "v4", "v8", default="v1")[1])
+    width = int(op.one_of(*VECTORS, default="v1")[1])
     change, types = _CHANGES[how]
     kind = op.type("f32 f16 bf16 f16x2 bf16x2" if width > 1 else types)
     small = kind.kind == "x"

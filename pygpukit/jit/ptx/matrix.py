@@ -76,7 +76,9 @@ def _scaled_product(op: Operation, shape: str, layouts: list[int]) -> None:
         places = op.items(words + 1)
         if len(places) != 2:
             raise op.fault("takes the byte and the thread that have the first scale, {byte, thread}")
-        parts = (op.read(words, _B32), *(f"(unsigned){op.read_term(one, _U16)}" for one in places))
+        if len(op.items(words)) != 1:
+            raise op.fault("takes the scales of a lane in one register")
+        parts = (op.read_term(op.items(words)[0], _B32), *(f"(unsigned){op.read_term(one, _U16)}" for one in places))
         operands.append(op.block.fresh("scales"))
         op.line(f"const pk_sim_scales {operands[-1]} = {{{', '.join(parts)}}};")
     depth = int(known.rpartition("k")[2])
@@ -97,14 +99,12 @@ def _array(op: Operation, index: int, kind: Type) -> str:
 
 def _matrices(op: Operation) -> str:
     """Takes the modifiers that ldmatrix and stmatrix share: how many matrices, and whether they are transposed."""
+    op.arrange(("sync",), ("aligned",), ("m8n8",), ("x1", "x2", "x4"), ("trans",), ("shared", "shared::cta"))
     op.one_of("sync")
     op.one_of("aligned")
-    shaped = op.flag("m8n8")
+    op.one_of("m8n8")
     count = op.one_of("x1", "x2", "x4")[1]
     transposed = op.flag("trans")
-    if not shaped:  # ptxas takes it after them, too
-        op.one_of("m8n8")
-    transposed = transposed or op.flag("trans")
     op.one_of("shared", "shared::cta", default="shared")
     op.one_of("b16")
     op.no_more(2)

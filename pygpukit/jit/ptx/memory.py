@@ -6,7 +6,7 @@ from pygpukit.jit.ptx.operation import Operation, instruction
 from pygpukit.jit.ptx.parser import Address, Number, Term
 from pygpukit.jit.ptx.types import TYPES, Type
 
-_SPACES = {"global": "global", "const": "const", "local": "local", "param": "param", "shared": "shared",
+SPACES = {"global": "global", "const": "const", "local": "local", "param": "param", "shared": "shared",
            "shared::cta": "shared", "shared::cluster": "cluster"}  # fmt: skip
 _LOAD_HINTS = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
 _EVICTIONS = tuple(f"L1::{word}" for word in ("evict_normal", "evict_unchanged", "evict_first", "evict_last",
@@ -14,11 +14,13 @@ _EVICTIONS = tuple(f"L1::{word}" for word in ("evict_normal", "evict_unchanged",
     f"L2::{word}" for word in ("evict_normal", "evict_first", "evict_last", "cache_hint", "64B", "128B", "256B")
 )  # fmt: skip
 SCOPES = ("cta", "cluster", "gpu", "sys")
+ORDERS = ("weak", "volatile", "mmio", "relaxed", "acquire", "release", "acq_rel")
+VECTORS = ("v2", "v4", "v8")
 
 
 def space_of(op: Operation) -> str:
     """Takes a kind of memory; "" for any."""
-    return _SPACES[op.one_of(*_SPACES)] if op.peek() in _SPACES else ""
+    return SPACES[op.one_of(*SPACES)] if op.peek() in SPACES else ""
 
 
 def address(op: Operation, term: Term, space: str) -> str:
@@ -52,15 +54,15 @@ def _hints(op: Operation) -> bool:
 @instruction("ld", "ldu", "st")
 def _access(op: Operation) -> None:
     load = op.name != "st"
+    op.arrange(ORDERS, SCOPES, SPACES, ("nc",), (*_LOAD_HINTS, *_EVICTIONS), VECTORS)
     order = op.one_of("weak", "volatile", "relaxed", "acquire" if load else "release", "mmio", default="")
     if order in ("relaxed", "acquire", "release", "mmio"):
         op.flag("relaxed") if order == "mmio" else None
         op.one_of(*SCOPES)
     space = space_of(op)
-    policy = _hints(op)
     uncached = load and op.flag("nc")
-    policy = _hints(op) or policy
-    width = int(op.one_of("v2", "v4", "v8", default="v1")[1])
+    policy = _hints(op)
+    width = int(op.one_of(*VECTORS, default="v1")[1])
     kind = op.type()
     op.no_more((2, 3) if policy else 2)
     if kind.kind in "px" or (kind.bits == 128 and width > 1) or (uncached and order not in ("", "weak")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from pygpukit.jit.ptx.block import Block
@@ -61,6 +61,11 @@ class Operation:
         if default is None:
             raise self.unknown()
         return default
+
+    def arrange(self, *groups: Iterable[str]) -> None:
+        """Puts the modifiers into the order of these groups, since ptxas takes them in any; others stay behind."""
+        rank = {name: place for place, group in enumerate(groups) for name in group}
+        self._modifiers.sort(key=lambda name: rank.get(name, len(groups)))
 
     def type(self, allowed: str = "") -> Type:
         """Takes a type. allowed: the names that are, none for every one."""
