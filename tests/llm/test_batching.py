@@ -59,7 +59,7 @@ def test_a_prompt_that_was_here_before_is_not_computed_again() -> None:
     submitted(tested, prompt, 1)
     assert [(c.start, c.end) for plan in steps(tested) for c in plan.chunks] == [(0, 10)]
     again = submitted(tested, [*prompt, 99], 1)
-    assert [(c.start, c.end) for plan in steps(tested) for c in plan.chunks] == [(8, 11)] and again.reused == 8
+    assert [(c.start, c.end) for plan in steps(tested) for c in plan.chunks] == [(10, 11)] and again.reused == 10
 
 
 def test_what_is_preempted_is_computed_again_as_it_was_first() -> None:
@@ -71,7 +71,7 @@ def test_what_is_preempted_is_computed_again_as_it_was_first() -> None:
     tested._preempt(request, [])
     assert tested.blocks.free == 100 and request.table.blocks == []
     plans = steps(tested)
-    assert [(c.start, c.end, c.samples) for plan in plans for c in plan.chunks] == [(0, 3, False)]
+    assert [(c.start, c.end, c.samples) for plan in plans for c in plan.chunks] == [(2, 3, False)]
     rows = [(row.position, row.samples) for plan in plans for row in plan.rows]
     assert rows == [(3, False), (4, False), (5, True), (6, True)]
     assert request.preemptions == 1

@@ -40,9 +40,10 @@ class Blocks(RuleBasedStateMachine):
 
     @rule(target=sequences, prompt=PROMPTS)
     def opens(self, prompt: list[int]) -> Sequence:
-        found = self.manager.lookup(prompt)
+        found, cached = self.manager.lookup(prompt)
         table = self.manager.open(prompt)
-        assert table.blocks == found and table.cached == len(found) * SIZE < len(prompt)
+        assert table.blocks == found and table.cached == cached < len(prompt)
+        assert table.borrowed == (cached < len(found) * SIZE)
         self.open.append(Sequence(prompt, table))
         return self.open[-1]
 
@@ -85,8 +86,16 @@ class Blocks(RuleBasedStateMachine):
 
     @rule(prompt=PROMPTS)
     def finds_only_what_was_computed_as_a_prompt(self, prompt: list[int]) -> None:
-        found = self.manager.lookup(prompt)
-        assert list(chain(*(self.memory[block] for block in found))) == prompt[: len(found) * SIZE]
+        found, cached = self.manager.lookup(prompt)
+        assert list(chain(*(self.memory[block] for block in found)))[:cached] == prompt[:cached]
+        assert len(found) == -(-cached // SIZE)
+
+    @rule(sequence=sequences)
+    def gives_back(self, sequence: Sequence) -> None:
+        if sequence.table.borrowed:
+            self.manager.give_back(sequence.table)
+            del sequence.written[sequence.table.cached :]
+            assert len(sequence.table.blocks) * SIZE == sequence.table.cached
 
     @invariant()
     def every_block_is_used_or_free_once(self) -> None:
@@ -131,15 +140,22 @@ def filled(manager: BlockManager, prompt: list[int]) -> BlockTable:
     return table
 
 
-def test_a_prompt_is_found_again_up_to_its_last_whole_block() -> None:
+def test_a_prompt_is_found_again_as_far_as_it_is_the_same() -> None:
     manager = BlockManager(8, SIZE)
     prompt = list(range(40))
     first = filled(manager, prompt)
     second = manager.open(prompt)
-    assert second.cached == 32 and second.blocks == first.blocks[:2] and manager.shared == 2
-    assert manager.open(prompt[:32]).cached == 16  # a token is left to compute
-    assert manager.open([7, *prompt[1:]]).cached == 0
-    assert manager.open([*prompt[:16], 99, *prompt[17:]]).cached == 16
+    assert second.cached == 39 and second.blocks == first.blocks and manager.shared == 3  # a token is left to compute
+    assert manager.grow(second, 39, 40) == [Copy(first.blocks[2], second.blocks[2])]
+    for other, cached in (
+        (prompt[:32], 31),
+        ([7, *prompt[1:]], 0),
+        ([*prompt[:16], 99, *prompt[17:]], 16),
+        ([*prompt[:19], 99, *prompt[20:]], 16),  # too little for a copy
+        ([*prompt[:20], 99, *prompt[21:]], 20),
+        ([*prompt[:37], 99], 37),
+    ):
+        assert manager.open(other).cached == cached
 
 
 def test_the_longest_unused_prompt_makes_room_and_its_end_before_its_beginning() -> None:
@@ -150,15 +166,15 @@ def test_the_longest_unused_prompt_makes_room_and_its_end_before_its_beginning()
         assert manager.grow(table, 0, 32) == []
         manager.register(table, prompt, 32)
         manager.close(table)
-    assert [len(manager.lookup(prompt)) for prompt in prompts] == [2, 2] and manager.free == 4
+    assert [len(manager.lookup(prompt)[0]) for prompt in prompts] == [2, 2] and manager.free == 4
     new = manager.open([3])
     assert manager.grow(new, 0, 1) == []
-    assert [len(manager.lookup(prompt)) for prompt in prompts] == [1, 2]
+    assert [len(manager.lookup(prompt)[0]) for prompt in prompts] == [1, 2]
     manager.close(new)
     manager.open(prompts[0])
     both = manager.open([4])
     assert manager.grow(both, 0, 33) == []  # the blank one, then the older prompt's end: its beginning is used
-    assert [len(manager.lookup(prompt)) for prompt in prompts] == [1, 0]
+    assert [len(manager.lookup(prompt)[0]) for prompt in prompts] == [1, 0]
 
 
 def test_who_writes_first_into_a_shared_block_gets_a_copy() -> None:

@@ -202,6 +202,8 @@ class Scheduler:
             rows = self.max_rows - len(self.running) + len(victims)
             return rows > 0 and free >= blocks.missing(table, table.cached, end) + growing
 
+        if not fits():
+            blocks.give_back(table)  # nobody gives way for what can as well be computed
         for other in reversed(self.running):
             if fits():
                 break
