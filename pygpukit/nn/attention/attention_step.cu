@@ -70,6 +70,8 @@ __global__ void __launch_bounds__(kThreads, 4)
   const long long last = first + each - 1 < seen.last ? first + each - 1 : seen.last;
   const bool sees_own = call.places && number == count - 1;
   const long long own_start = sees_own ? start_of(table, row, kv_head, position, call) : 0;
+  // Looked up before it is needed, as each further one below: a chunk's keys do not wait for it.
+  long long start = start_of(table, row, kv_head, first * kPart, call);
   const T *of_row = qkv + row * call.width;
   for (int item = threadIdx.x / 32; item < heads + 2; item += kWarps) {
     const bool is_query = item < heads;
@@ -98,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll
   for (int h = 0; h < kHeads; ++h) clear(whole[h]);
   for (long long chunk = first; chunk <= last; ++chunk) {
-    const long long start = start_of(table, row, kv_head, chunk * kPart, call);
+    const long long next_start = chunk < last ? start_of(table, row, kv_head, (chunk + 1) * kPart, call) : 0;
     const int own_at = sees_own && chunk == seen.last ? static_cast<int>(position % kPart) : -1;
     if (heads == 1) {
       chunk_of<T, kHeads, 1>(keys + start, values + start, chunk, seen, position, heads, call, shared, own, own_at);
@@ -110,6 +112,7 @@ __global__ void __launch_bounds__(kThreads, 4)
     for (int h = 0; h < kHeads; ++h)
       if (h < heads) merge(whole[h], state_of(shared, h, dim));
     __syncthreads();
+    start = next_start;
   }
   const long long place = row * call.heads + first_head;
 #pragma unroll
