@@ -84,7 +84,7 @@ def _rows_of(name: str, tokens: int, rounds: int) -> Iterator[BenchmarkResult]:
     model.stream(prompt, 3, ignore_eos=True).complete()  # compiles, captures
     rates, firsts = [], []
     for _ in range(rounds):
-        model.cache.clear()
+        model.engine.loop.clear()
         figures = model.stream(prompt, tokens, ignore_eos=True).complete().figures
         rates.append(figures.tokens_per_second or 0.0)
         firsts.append((figures.first_token or 0.0) * 1e3)

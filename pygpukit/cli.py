@@ -107,7 +107,7 @@ def parser() -> Parser:
     serve.add_argument("--no-token", action="store_true", help="ask for no API key; on this machine only")
     serve.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help="of weights and cache")
     serve.add_argument("--context", type=int, help="tokens of a conversation, at most")
-    serve.add_argument("--slots", type=int, default=2, help="answers that can be under way at once (%(default)s)")
+    serve.add_argument("--slots", type=int, default=2, help="contexts that the KV cache has room for (%(default)s)")
     return p
 
 

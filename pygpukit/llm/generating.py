@@ -14,7 +14,6 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.sampling import Sampling
-from pygpukit.llm.engine.static_batch import StaticBatch
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
 from pygpukit.models.tokenizer.chat_text import chat_ids
 from pygpukit.models.tokenizer.tokenizer import THINKING
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pygpukit.models.tokenizer.template import Message
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
+_TOGETHER = 256  # answers of one call that are under way at a time
 Prompt: TypeAlias = "str | Sequence[int] | Sequence[Message]"
 
 
@@ -77,6 +77,7 @@ class Generating:
         ignore_eos: bool = False,
         variables: Mapping[str, Any] | None = None,
         control_tokens: bool = False,
+        client: str = "",
         **settings: Any,
     ) -> Generation:
         """An answer token by token: iterate over Token, or `async for`; stop() ends it.
@@ -85,6 +86,7 @@ class Generating:
         has room for. stop: strings that end the answer and are not part of it. eos_token_id: tokens that end it, the
         model's own by default; ignore_eos: none. Of messages, variables: those of the chat template, such as
         {"enable_thinking": False}; control_tokens: whether those in their text count, which is text otherwise.
+        client: who asks: where there are several, they share the model's steps evenly, whatever each asks for.
         settings: temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, logit_bias,
         seed, request, top (see Sampling); greedy by default.
         Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit; TypeError for what is
@@ -95,10 +97,10 @@ class Generating:
             max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
         ids, thinking = self._ids(prompt, **form)
-        return Generation(self.engine, self.tokenizer, ids, sampling, replace(limits, thinking=thinking))
+        return Generation(self.engine, self.tokenizer, ids, sampling, replace(limits, thinking=thinking), client)
 
     def check(self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False) -> None:
-        """Raises what stream() would of this prompt; takes no slot and computes nothing."""
+        """Raises what stream() would of this prompt; begins and computes nothing."""
         self.engine.check(self._ids(prompt, variables, control_tokens)[0])
 
     def chat(self, messages: str | Sequence[Message], max_new_tokens: int | None = None, **settings: Any) -> Generation:
@@ -126,7 +128,8 @@ class Generating:
     ) -> list[Completion]:
         """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
 
-        The model needs as many slots. Prompt i is request i of the seed: alone it is generate(..., request=i).
+        Any number: those that the KV cache has no room for wait their turn. Prompt i is request i of the seed: alone it
+        is generate(..., request=i).
         Raises as stream() does.
         """
         if isinstance(prompts, str | Mapping) or not isinstance(prompts, Iterable):
@@ -137,18 +140,32 @@ class Generating:
         )
         first = sampling.seeded()
         encoded = [self._ids(prompt, **form) for prompt in prompts]
-        count, slots = len(encoded), len(self.engine.cache.slots)
-        if count > slots:
-            raise InvalidSpecError(
-                f"{count} prompts need as many slots, the model has {slots}; load it with slots={count}", "prompts"
-            )
+        answers: list[Answer] = []
+        loop = self.engine.loop
+
+        def opened(number: int) -> Answer:
+            ids, thinking = encoded[number]
+            own = replace(limits, thinking=thinking)
+            sequence = self.engine.open(ids, replace(first, request=number), limits.max_new_tokens, limits.end_tokens)
+            stack.callback(loop.close, sequence)
+            return Answer(self.engine, sequence, self.tokenizer, own)
+
+        for ids, _ in encoded:
+            self.engine.check(ids)
         with ExitStack() as stack:
-            answers = []
-            for number, (ids, thinking) in enumerate(encoded):
-                sequence = self.engine.open(ids, replace(first, request=number))
-                stack.callback(self.engine.close, sequence)
-                answers.append(Answer(self.engine, sequence, self.tokenizer, replace(limits, thinking=thinking)))
-            self._run(answers)
+            going: list[Answer] = []
+            while going or len(answers) < len(encoded):
+                while len(answers) < len(encoded) and len(going) < _TOGETHER:
+                    answers.append(opened(len(answers)))
+                    going.append(answers[-1])
+                loop.run_until(lambda: any(answer.sequence.has_news for answer in going))
+                for answer in [answer for answer in going if answer.sequence.has_news]:
+                    choice = loop.next(answer.sequence)
+                    if choice is not None:
+                        answer.take(choice)
+                    if choice is None or answer.finish_reason is not None:
+                        going.remove(answer)
+                        loop.close(answer.sequence)
             return [answer.completion() for answer in answers]
 
     def bytes_of(self, token: int) -> bytes:
@@ -163,19 +180,6 @@ class Generating:
     def text_of(self, token: int) -> str:
         """The text of one token by itself; "" without a tokenizer."""
         return "" if self.tokenizer is None else self.tokenizer.decode([token])
-
-    def _run(self, answers: list[Answer]) -> None:
-        """Steps until all answers have ended."""
-        batch = StaticBatch(self.engine, [answer.sequence for answer in answers])
-        running = list(answers)
-        while running:
-            choices = batch.step(ahead=all(answer.goes_on for answer in running)) or []
-            for answer, choice in zip(running, choices, strict=True):
-                answer.take(choice)
-            for answer in running:
-                if answer.finish_reason is not None:
-                    batch.leave(answer.sequence)
-            running = [answer for answer in running if answer.finish_reason is None]
 
     def _settings(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -11,7 +10,6 @@ from dataclasses import dataclass, field
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.sampling import Choice, Sampling
 from pygpukit.llm.engine.sequence import Sequence
-from pygpukit.llm.engine.static_batch import StaticBatch
 from pygpukit.llm.text import AnswerText, Piece
 from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
@@ -127,7 +125,7 @@ class Answer:
         piece = Piece() if self._text is None or ends else self._text.push(choice.token)
         if ends or piece.ended:
             self.finish_reason = "stop"
-        elif len(self.tokens) + 1 >= self.limits.max_new_tokens or self.sequence.length >= self.engine.context:
+        elif len(self.tokens) + 1 >= self.sequence.max_new_tokens:
             self.finish_reason = "length"
         if self._text is not None and self.finish_reason is not None and not piece.ended:
             rest = self._text.finish()
@@ -154,21 +152,16 @@ class Answer:
     def _bytes_of(self, token: int) -> bytes:
         return b"" if self.tokenizer is None else self.tokenizer.token_bytes(token)
 
-    @property
-    def goes_on(self) -> bool:
-        """True if there may be a token after the next."""
-        return len(self.tokens) + 1 < self.limits.max_new_tokens
-
     def figures(self) -> Figures:
         """Its cost so far."""
         sequence, tokens = self.sequence, self.tokens
         first = tokens[0].seconds if tokens else None
         return Figures(
             len(sequence.prompt),
-            sequence.cached,
+            sequence.reused,
             len(tokens),
             self.engine.context,
-            (len(sequence.prompt) + len(tokens)) * self.engine.cache.bytes_per_token,
+            (len(sequence.prompt) + len(tokens)) * self.engine.loop.cache.bytes_per_token,
             first,
             tokens[-1].seconds - tokens[0].seconds if tokens else 0.0,
         )
@@ -187,37 +180,39 @@ class Answer:
 
 
 class Generation:
-    """An answer that comes token by token: iterate, or `async for`. A step is computed when its token is asked for, the
-    next one begun with it where the device is not shared by turns.
+    """An answer that comes token by token: iterate, or `async for`. A step is computed when its token is asked for, for
+    all answers of the model that go on, and the next one begun with it where the device is not shared by turns.
 
-    Several may be open on one model, as many as it has slots; each step holds its engine. stop(), from any thread, ends
-    the iteration within one step. Leaving early, or close(), gives the slot back; so does losing the last reference.
+    Any number may be open on one model: those that the KV cache has no room for wait their turn. stop(), from any
+    thread, ends the iteration within one step. Leaving early, or close(), gives its room in the cache back; so does
+    losing the last reference.
     """
 
     def __init__(
-        self, engine: Engine, tokenizer: Tokenizer | None, prompt: list[int], sampling: Sampling, limits: Limits
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer | None,
+        prompt: list[int],
+        sampling: Sampling,
+        limits: Limits,
+        client: str = "",
     ) -> None:
-        sequence = engine.open(prompt, sampling)
+        sequence = engine.open(prompt, sampling, limits.max_new_tokens, limits.end_tokens, client)
         try:
-            self._engine, self._answer = engine, Answer(engine, sequence, tokenizer, limits)
+            self._loop, self._answer = engine.loop, Answer(engine, sequence, tokenizer, limits)
         except BaseException:  # nobody could close what was never constructed
-            engine.close(sequence)
+            engine.loop.close(sequence)
             raise
-        self._stopped = threading.Event()
         self._closed = False
-        self._batch = StaticBatch(engine, [sequence], self._stopped.is_set)
 
     def __iter__(self) -> Iterator[Token]:
         return self
 
     def __next__(self) -> Token:
         answer = self._answer
-        if self._closed or self._stopped.is_set():
-            self.close()
-            raise StopIteration
         try:
-            choices = self._batch.step(ahead=answer.goes_on)
-            token = None if choices is None else answer.take(choices[0])
+            choice = None if self._closed else self._loop.next(answer.sequence)
+            token = None if choice is None else answer.take(choice)
         except BaseException:
             self.close()
             raise
@@ -237,15 +232,20 @@ class Generation:
             raise StopAsyncIteration
         return token
 
+    @property
+    def has_news(self) -> bool:
+        """True if there is a token without a step, or none will come."""
+        return self._closed or self._answer.sequence.has_news
+
     def stop(self) -> None:
-        """No further token; the one that is being computed may still come. Safe from any thread."""
-        self._stopped.set()
+        """No further token. Safe from any thread."""
+        self.close()
 
     def close(self) -> None:
-        """Give the slot back. The answer so far stays readable."""
+        """Give its room in the cache back. The answer so far stays readable."""
         if not self._closed:
             self._closed = True
-            self._engine.close(self._answer.sequence)
+            self._loop.close(self._answer.sequence)
 
     def __del__(self) -> None:
         if hasattr(self, "_closed"):

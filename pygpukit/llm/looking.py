@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.engine.sampling import Sampling
-from pygpukit.nn.batch import Batch, new_batch
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -42,24 +39,9 @@ def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
 
 def _queries_and_keys(model: CausalTransformerModel, ids: list[int], layer: int) -> tuple[GPUArray, GPUArray]:
     """Rotated queries (tokens, heads, head_dim) and keys (key heads, tokens, head_dim) of a layer."""
-    import numpy as np
-
-    count = len(ids)
-    engine, network = model.engine, model.engine.network
-    with engine.lock:
-        sequence = engine.open(ids, Sampling())
-        try:
-            inputs, buffers = new_batch(count), network.buffers(count)
-            slot = sequence.slot.number
-            rows = Batch(inputs.tokens, inputs.positions, inputs.slots, 0, slot)
-            for array, values in ((rows.tokens, ids), (rows.positions, range(count)), (rows.slots, [slot] * count)):
-                native.copy_from_host(array, np.asarray(values, np.int32))
-            network.forward(rows, engine.cache, buffers, layer + 1)
-            attn, config = model.blocks[layer].attn, model.config
-            q = buffers.attention.qkv[:, : attn.q_dim].clone().reshape(count, config.num_heads, config.head_dim)
-            return q, model.cache.layers[layer].k[slot, :, :count].clone()
-        finally:
-            engine.close(sequence)
+    buffers, keys = model.engine.attention(ids, layer)
+    attn, config = model.blocks[layer].attn, model.config
+    return buffers.qkv[:, : attn.q_dim].clone().reshape(len(ids), config.num_heads, config.head_dim), keys
 
 
 def _float32(array: GPUArray) -> Any:

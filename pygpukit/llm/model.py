@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
@@ -42,8 +42,9 @@ class CausalTransformerModel(Generating):
     one type, float32, float16 or bfloat16; what layers add to is float32. load() and load_model_from_safetensors()
     make models from files; this constructor takes layers.
 
-    context: positions a sequence can have; slots: sequences that can be open at once. The cache for them is made on
-    first use. tokenizer: for text in and out; without one, token ids only.
+    context: positions a sequence can have; slots: sequences of the whole context that the KV cache has room for, which
+    shorter ones share, as many as it holds. It is made on first use. tokenizer: for text in and out; without one, token
+    ids only.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class CausalTransformerModel(Generating):
     @property
     def cache(self) -> KVCache:
         """Keys and values of all open sequences."""
-        return self.engine.cache
+        return self.engine.loop.cache
 
     def get_logits(self, hidden: GPUArray) -> GPUArray:
         """The float32 logits (R, vocabulary) of rows (R, hidden) of the last layer's output."""
@@ -116,19 +117,22 @@ class CausalTransformerModel(Generating):
         if use_cache:
             raise InvalidSpecError("use_cache must be False here; generate() and stream() have a cache", "use_cache")
         ids = [whole(token, "input_ids", "token ids, whole numbers") for token in input_ids]
-        with self.engine.lock:
-            return self.engine.hidden(ids), None
+        return self.engine.hidden(ids), None
+
+    def run_until(self, ready: Callable[[], bool]) -> None:
+        """Run steps of all answers that go on, or wait for those that others run, until ready() is true: it is asked
+        again after each. Generation.has_news is what it may look at."""
+        self.engine.loop.run_until(ready)
 
     def init_decode_graph(self, max_seq_len: int | None = None) -> None:
         """Capture the step of one greedy sequence now, not at its first token. max_seq_len: at most the context."""
         if max_seq_len is not None and max_seq_len > self.context:
             raise InvalidSpecError(f"max_seq_len is {max_seq_len}, the context {self.context}", "max_seq_len")
-        with self.engine.lock:
-            self.engine.prepare()
+        self.engine.loop.steps.capture()
 
     def snapshot_kv_cache(self) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        """Keys and values of every layer, copied to the host, (slots, key heads, positions, head_dim) each."""
-        with self.engine.lock:
+        """Keys and values of every layer, copied to the host, (blocks, key heads, positions, head_dim) each."""
+        with self.engine.loop.paused():
             return [(layer.k.to_numpy(), layer.v.to_numpy()) for layer in self.cache.layers]
 
     def restore_kv_cache(self, snapshot: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]) -> None:
@@ -137,7 +141,8 @@ class CausalTransformerModel(Generating):
         shapes = [(k.shape, v.shape) for k, v in snapshot]
         if shapes != [(layer.k.shape, layer.v.shape) for layer in layers]:
             raise InvalidSpecError("the snapshot is of a cache of another shape", "snapshot")
-        with self.engine.lock:
+        with self.engine.loop.paused():
+            self.engine.loop.clear()
             for layer, (k, v) in zip(layers, snapshot, strict=True):
                 native.copy_from_host(layer.k, k)
                 native.copy_from_host(layer.v, v)

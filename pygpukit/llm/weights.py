@@ -50,8 +50,9 @@ def load(
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
 
     dtype: of weights and cache; bfloat16 on a GPU and float32 on the simulation by default. context: positions of a
-    sequence, at most and by default the model's own, on the simulation 4096. slots: sequences that can be open at once.
-    name: what its memory and launches are called. progress: a bar, or a function (bytes done, bytes in all, tensor).
+    sequence, at most and by default the model's own, on the simulation 4096. slots: contexts that the KV cache has
+    room for, which any number of shorter sequences share. name: what its memory and launches are called. progress: a
+    bar, or a function (bytes done, bytes in all, tensor).
 
     Raises ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for an architecture that is not there,
     and before any file is read for a context or slots below 1. Raises ModuleNotFoundError where the extra `models` is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
@@ -46,6 +46,10 @@ class Batch:
     def decodes(self) -> bool:
         """True if it is a decode step: one row a sequence."""
         return self.start is None
+
+    def first(self, count: int) -> Batch:
+        """Views of the first rows."""
+        return replace(self, tokens=self.tokens[:count], positions=self.positions[:count], slots=self.slots[:count])
 
 
 def new_batch(count: int, blocks: int | None = None) -> Batch:

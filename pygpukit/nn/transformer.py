@@ -20,7 +20,6 @@ from pygpukit.ops.elementwise import mul
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.nn.batch import Batch
-    from pygpukit.nn.block_cache import BlockCache
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.blocks import Blocks
 
@@ -86,7 +85,7 @@ class Transformer:
             factory.zeros((count, config.ffn_size), dtype),
         )
 
-    def forward(self, batch: Batch, cache: KVCache | BlockCache, buffers: Buffers, layers: int | None = None) -> None:
+    def forward(self, batch: Batch, cache: KVCache, buffers: Buffers, layers: int | None = None) -> None:
         """The batch through the layers, the first of them or all: buffers.x then holds the last one's output, the cache
         the keys and values."""
         embed(batch, self.embed_tokens, self.position_embed, buffers.x)

@@ -18,11 +18,13 @@ def test_the_weights_give_what_attention_gave(name: str, monkeypatch: pytest.Mon
     model = tiny.model(name)
     layer = len(model.blocks) - 1
     outputs: list[np.ndarray] = []
+    values: list[np.ndarray] = []
     attend = Attention.attend
 
     def noted(self: Any, rows: Any, cache: Any, buffers: Any) -> None:
         attend(self, rows, cache, buffers)
         outputs.append(buffers.out.to_numpy().astype(np.float64))
+        values.append(cache.v[0, :, :19].clone().to_numpy().astype(np.float64))
 
     monkeypatch.setattr(Attention, "attend", noted)
     ids = [int(one) for one in np.random.default_rng(3).integers(0, model.config.vocab_size, 19)]
@@ -30,9 +32,9 @@ def test_the_weights_give_what_attention_gave(name: str, monkeypatch: pytest.Mon
     heads = model.config.num_heads
     assert weights.shape == (heads, 19, 19) and weights.dtype == np.float32
     assert np.allclose(weights.sum(axis=2), 1, atol=1e-5) and not np.triu(weights[0], 1).any()
-    v = model.cache.layers[layer].v[0, :, :19].clone().to_numpy().astype(np.float64)
-    values = np.repeat(v, heads // v.shape[0], axis=0)
-    expected = np.einsum("hts,hsd->thd", weights.astype(np.float64), values).reshape(19, -1)
+    v = values[-1]
+    repeated = np.repeat(v, heads // v.shape[0], axis=0)
+    expected = np.einsum("hts,hsd->thd", weights.astype(np.float64), repeated).reshape(19, -1)
     assert np.allclose(outputs[-1], expected, atol=1e-4)
 
 

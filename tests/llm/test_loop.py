@@ -12,9 +12,10 @@ import pytest
 from llm import tiny
 
 from pygpukit.core.errors import GPUError, InvalidSpecError, TaskRejectedError
-from pygpukit.llm.engine.batched_sequence import AHEAD, BatchedSequence
-from pygpukit.llm.engine.loop import Loop, padded
+from pygpukit.llm.engine.loop import Loop
 from pygpukit.llm.engine.sampling import Choice, Sampling
+from pygpukit.llm.engine.sequence import AHEAD, Sequence
+from pygpukit.llm.engine.step import padded
 from pygpukit.llm.model import CausalTransformerModel
 
 CONTEXT = 256
@@ -40,11 +41,11 @@ def model(name: str) -> CausalTransformerModel:
 
 @cache
 def alone(name: str) -> list[list[Choice]]:
-    """What the engine for one sequence at a time says."""
+    """What the model says of one sequence at a time."""
     found = []
     for prompt, settings, count in zip(PROMPTS, SETTINGS, ANSWERS, strict=True):
         asked = model(name)
-        asked.cache.clear()
+        asked.engine.loop.clear()
         tokens = asked.stream(prompt, count, ignore_eos=True, **settings).complete().tokens
         found.append(
             [Choice(t.token_id, t.logprob, t.margin, tuple((a.token_id, a.logprob) for a in t.top)) for t in tokens]
@@ -52,14 +53,14 @@ def alone(name: str) -> list[list[Choice]]:
     return found
 
 
-def sequences() -> list[BatchedSequence]:
+def sequences() -> list[Sequence]:
     return [
-        BatchedSequence(prompt, count, sampling=Sampling(**settings))  # type: ignore[arg-type]
+        Sequence(prompt, count, sampling=Sampling(**settings))  # type: ignore[arg-type]
         for prompt, settings, count in zip(PROMPTS, SETTINGS, ANSWERS, strict=True)
     ]
 
 
-def answered(loop: Loop, opened: list[BatchedSequence]) -> list[list[Choice]]:
+def answered(loop: Loop, opened: list[Sequence]) -> list[list[Choice]]:
     """All tokens of sequences, taken in turns."""
     found: list[list[Choice]] = [[] for _ in opened]
     going = list(range(len(opened)))
@@ -152,7 +153,7 @@ def test_threads_that_ask_by_themselves_meet_in_one_batch(monkeypatch: pytest.Mo
 
 def test_one_who_leaves_frees_the_blocks_before_the_next_step() -> None:
     loop = Loop(model("llama").engine.network, 6, max_rows=2, budget=300)
-    stays, leaves, waits = (BatchedSequence(PROMPTS[4], 60, client=name) for name in "abc")
+    stays, leaves, waits = (Sequence(PROMPTS[4], 60, client=name) for name in "abc")
     for sequence in (stays, leaves, waits):
         loop.open(sequence)
     assert loop.next(stays) is not None and loop.next(leaves) is not None
@@ -182,7 +183,7 @@ def test_an_end_token_ends_it_in_the_step_that_chose_it() -> None:
     loop = Loop(model("llama").engine.network, 30, max_rows=8, budget=64)
     said = [choice.token for choice in alone("llama")[0]]
     end = said[4]
-    sequence = BatchedSequence(PROMPTS[0], 9, end_tokens=frozenset({end}))
+    sequence = Sequence(PROMPTS[0], 9, end_tokens=frozenset({end}))
     loop.open(sequence)
     assert [choice.token for choice in answered(loop, [sequence])[0]] == said[: said.index(end) + 1]
     assert settled(loop)
@@ -234,19 +235,19 @@ def test_ctrl_c_in_one_thread_costs_the_others_nothing(monkeypatch: pytest.Monke
 
 def test_too_many_who_wait_are_refused() -> None:
     loop = Loop(model("llama").engine.network, 30, max_rows=1, budget=300, max_waiting=1)
-    loop.open(BatchedSequence([1], 5))
+    loop.open(Sequence([1], 5))
     with pytest.raises(TaskRejectedError, match="come back later"):
-        loop.open(BatchedSequence([1], 5))
+        loop.open(Sequence([1], 5))
 
 
 def test_an_answer_may_fill_the_context_and_not_go_beyond_it() -> None:
     loop = Loop(model("llama").engine.network, 4, max_rows=1, budget=300)
     with pytest.raises(InvalidSpecError, match="are 257 positions, the context has 256"):
-        loop.open(BatchedSequence(PROMPTS[4], 257 - len(PROMPTS[4])))
-    whole = BatchedSequence(PROMPTS[4], 256 - len(PROMPTS[4]))
+        loop.open(Sequence(PROMPTS[4], 257 - len(PROMPTS[4])))
+    whole = Sequence(PROMPTS[4], 256 - len(PROMPTS[4]))
     loop.open(whole)
     found = [choice.token for choice in answered(loop, [whole])[0]]
-    model("llama").cache.clear()
+    model("llama").engine.loop.clear()
     assert found == model("llama").stream(PROMPTS[4], 1000, ignore_eos=True).complete().token_ids
 
 
@@ -256,13 +257,13 @@ def test_by_kernels_and_beside_padded_rows_each_says_what_it_says_alone(kernels_
     prompts, settings = [SHARED[:70], SHARED[:64], [3]], [{}, {"top": 2}, {"temperature": 0.9, "seed": 5}]
     loop = Loop(asked.engine.network, 6, max_rows=4, budget=40)
     opened = [
-        BatchedSequence(prompt, 4, sampling=Sampling(**more))  # type: ignore[arg-type]
+        Sequence(prompt, 4, sampling=Sampling(**more))  # type: ignore[arg-type]
         for prompt, more in zip(prompts, settings, strict=True)
     ]
     for sequence in opened:
         loop.open(sequence)
     found = answered(loop, opened)
-    assert {key[0] for key in loop._steps} == {1, 2, 4}
+    assert 4 in loop.steps.sizes  # for three
     for prompt, more, choices in zip(prompts, settings, found, strict=True):
         tokens = asked.stream(prompt, 4, ignore_eos=True, **more).complete().tokens
         assert [choice.token for choice in choices] == [token.token_id for token in tokens]
@@ -270,7 +271,7 @@ def test_by_kernels_and_beside_padded_rows_each_says_what_it_says_alone(kernels_
             assert [choice.logprob for choice in choices] == [token.logprob for token in tokens]
 
 
-def test_steps_are_captured_for_few_numbers_of_rows() -> None:
+def test_steps_are_captured_for_few_numbers_of_rows(kernels_on_sim: None) -> None:
     sizes = [padded(rows) for rows in range(1, 257)]
     assert sorted(set(sizes)) == [1, 2, 4, *range(8, 257, 8)]
     assert all(size >= rows for rows, size in enumerate(sizes, 1))

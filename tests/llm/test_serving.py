@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import openai
 import pytest
 
 from pygpukit import cli
-from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.errors import InvalidSpecError, TaskRejectedError
 from pygpukit.core.extras import install_command
 from pygpukit.llm.generation import Alternative, Completion, Figures, Token
 from pygpukit.llm.serving import requests
@@ -28,30 +28,29 @@ PATIENCE_S = 60
 
 
 class PlayedGeneration:
-    """Tokens as a model would give them; waits for the model's leave before each."""
+    """Tokens as a model would give them, when the model lets it."""
 
     def __init__(self, model: PlayedModel, words: list[str], limit: int, top: int | None) -> None:
         self.model, self.limit, self.top = model, limit, top
         self.words, self.given = words, []  # type: ignore[var-annotated]
         self.stopped, self.closed = threading.Event(), False
 
-    def __iter__(self) -> Iterator[Token]:
-        for index, word in enumerate(self.words):
-            while not self.model.leave.wait(0.01):
-                if self.stopped.is_set():
-                    return
-            if self.stopped.is_set():
-                return
-            last = index + 1 in (len(self.words), self.limit)
-            reason = None if not last else "stop" if index + 1 == len(self.words) else "length"
-            token = Token(index, word, index=index, finish_reason=reason, raw=word.encode())
-            if self.top is not None:
-                top = tuple(Alternative(n, f"t{n}", -1.0 - n, f"t{n}".encode()) for n in range(self.top))
-                token = replace(token, logprob=-0.5, margin=1.0, top=top)
-            self.given.append(token)
-            yield token
-            if last:
-                return
+    @property
+    def has_news(self) -> bool:
+        return self.stopped.is_set() or self.model.leave.is_set()
+
+    def __next__(self) -> Token:
+        index = len(self.given)
+        if self.stopped.is_set() or index == min(len(self.words), self.limit):
+            raise StopIteration
+        word, last = self.words[index], index + 1 in (len(self.words), self.limit)
+        reason = None if not last else "stop" if index + 1 == len(self.words) else "length"
+        token = Token(index, word, index=index, finish_reason=reason, raw=word.encode())
+        if self.top is not None:
+            top = tuple(Alternative(n, f"t{n}", -1.0 - n, f"t{n}".encode()) for n in range(self.top))
+            token = replace(token, logprob=-0.5, margin=1.0, top=top)
+        self.given.append(token)
+        return token
 
     def stop(self) -> None:
         self.stopped.set()
@@ -74,20 +73,30 @@ class PlayedModel:
 
     name, context = "toy", 64
 
-    def __init__(self, slots: int = 2) -> None:
-        self.cache = type("Cache", (), {"slots": list(range(slots))})()
+    def __init__(self, room: int = 256) -> None:
+        self.room = room  # answers under way and waiting
         self.leave = threading.Event()
         self.leave.set()
         self.open, self.asked = 0, []  # type: ignore[var-annotated]
         self.generations: list[PlayedGeneration] = []
+        self.clients: list[str] = []
         self.words = ["Par", "is", " ", "\U0001f680", "."]
 
     def check(self, prompt: Any) -> None:
         if prompt == "too long":
             raise InvalidSpecError("the prompt has 99 tokens and the context 64: 36 too many", "prompt")
 
-    def stream(self, prompt: Any, limit: int, stop: tuple[str, ...] = (), **settings: Any) -> PlayedGeneration:
+    def run_until(self, ready: Callable[[], bool]) -> None:
+        while not ready():
+            time.sleep(0.005)
+
+    def stream(
+        self, prompt: Any, limit: int, stop: tuple[str, ...] = (), client: str = "", **settings: Any
+    ) -> PlayedGeneration:
         self.check(prompt)
+        if self.open >= self.room:
+            raise TaskRejectedError(f"{self.room} requests wait already; come back later")
+        self.clients.append(client)
         if settings.get("temperature", 0) > 2:
             raise InvalidSpecError("temperature is 3, must be at most 2", "temperature")
         self.asked.append((prompt, limit, stop, settings))
@@ -214,20 +223,19 @@ def test_a_client_that_leaves_before_a_whole_answer_ends_it(server: Server, mode
     assert model.generations[0].stopped.is_set()
 
 
-def test_more_than_the_model_has_room_for_wait_their_turn(client: openai.OpenAI, model: PlayedModel) -> None:
+def test_all_who_ask_are_under_way_together(client: openai.OpenAI, model: PlayedModel) -> None:
     model.leave.clear()
     answers: list[str | None] = []
 
-    def ask() -> None:
-        answer = client.chat.completions.create(model="toy", messages=MESSAGES)
+    def ask(user: str) -> None:
+        answer = client.chat.completions.create(model="toy", messages=MESSAGES, user=user)
         answers.append(answer.choices[0].message.content)
 
-    threads = [threading.Thread(target=ask) for _ in range(5)]
+    threads = [threading.Thread(target=ask, args=(user,)) for user in ("anne", "bob", "", "anne", "")]
     for thread in threads:
         thread.start()
-    assert settled(lambda: model.open == 2)
-    time.sleep(0.1)
-    assert model.open == 2
+    assert settled(lambda: model.open == 5)
+    assert sorted(model.clients) == ["127.0.0.1", "127.0.0.1", "anne", "anne", "bob"]
     model.leave.set()
     for thread in threads:
         thread.join(PATIENCE_S)

@@ -118,47 +118,49 @@ def test_all_prompts_are_checked_before_one_is_answered(server: Server, model: P
     assert not model.asked
 
 
-def test_who_leaves_while_waiting_is_not_answered(server: Server, model: PlayedModel) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_who_leaves_is_under_way_no_more(stream: bool, server: Server, model: PlayedModel) -> None:
     model.leave.clear()
-    body = json.dumps({"model": "toy", "messages": MESSAGES})
+    body = json.dumps({"model": "toy", "messages": MESSAGES, "stream": stream})
     headers = {"authorization": f"Bearer {server.token}", "content-type": "application/json"}
     waiting: list[http.client.HTTPConnection] = []
     for _ in range(12):
-        if len(waiting) == 2:
-            assert settled(lambda: model.open == 2)
         connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE_S)
         connection.request("POST", CHAT, body, headers)
         waiting.append(connection)
+    assert settled(lambda: model.open == 12)
     for connection in waiting[2:]:
         connection.close()
+    assert settled(lambda: model.open == 2)  # though the model gave no token
+    assert not any(generation.given for generation in model.generations)
     model.leave.set()
     for connection in waiting[:2]:
-        assert connection.getresponse().status == 200
+        answer = connection.getresponse()
+        assert answer.status == 200 and answer.read()
         connection.close()
-    assert settled(lambda: model.open == 0) and len(model.asked) == 2
+    assert settled(lambda: model.open == 0)
     assert asked(server, CHAT, {"messages": MESSAGES})[0] == 200
 
 
-def test_who_would_wait_too_long_is_told_to_come_back(
-    server: Server, model: PlayedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounds, "MAX_WAITING", 1)
+def test_who_would_wait_too_long_is_told_to_come_back(server: Server, model: PlayedModel) -> None:
+    model.room = 2
     model.leave.clear()
     found: list[int] = []
     threads = [
-        threading.Thread(target=lambda: found.append(asked(server, CHAT, {"messages": MESSAGES})[0])) for _ in range(3)
+        threading.Thread(target=lambda: found.append(asked(server, CHAT, {"messages": MESSAGES})[0])) for _ in range(2)
     ]
-    for thread in threads[:2]:
+    for thread in threads:
         thread.start()
     assert settled(lambda: model.open == 2)
-    threads[2].start()
-    assert settled(lambda: server._application._waiting == 1)
-    refused = asked(server, CHAT, {"messages": MESSAGES})
-    assert refused[0] == 429 and refused[1]["retry-after"] == "1"
+    for body in ({"messages": MESSAGES}, {"messages": MESSAGES, "stream": True}):
+        refused = asked(server, CHAT, body)
+        assert refused[0] == 429 and refused[1]["retry-after"] == "1"
+    refused = asked(server, TEXT, {"prompt": ["one", "two"]})
+    assert refused[0] == 429 and model.open == 2
     model.leave.set()
     for thread in threads:
         thread.join(PATIENCE_S)
-    assert found == [200] * 3
+    assert found == [200] * 2
 
 
 def test_a_stream_ends_with_a_word_when_the_server_stops(model: PlayedModel) -> None:

@@ -1,42 +1,39 @@
-"""Engine: it owns a network and its KV cache; prompts are prefilled in chunks, then decoded a token a step."""
+"""Engine: a network, and the loop in which all sequences of it are computed."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.array import factory
-from pygpukit.core import doing
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.turns import turn
+from pygpukit.llm.engine.loop import BLOCK, Loop
+from pygpukit.llm.engine.prefill import Prefill
 from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.llm.engine.sequence import Sequence
-from pygpukit.llm.engine.step import DecodeStep
-from pygpukit.nn.batch import Batch, new_batch
 from pygpukit.nn.kv_cache import KVCache
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.nn.transformer import Buffers, Transformer
+    from pygpukit.nn.attention.buffers import AttentionBuffers
+    from pygpukit.nn.transformer import Transformer
 
-CHUNK = 512  # tokens of a prompt that are prefilled at once
+_CHUNK = 512  # tokens that are passed through the layers at once where nothing is generated
 
 
 class Engine:
     """Runs sequences on one network.
 
-    slots: sequences that can be open at once. lock: callers hold it for each step, since buffers serve one at a time.
+    slots: sequences of the whole context that the KV cache has room for; of shorter ones, as many more.
     """
 
-    def __init__(self, network: Transformer, slots: int = 1, *, name: str = "model", chunk: int = CHUNK) -> None:
+    def __init__(self, network: Transformer, slots: int = 1, *, name: str = "model") -> None:
         self.network, self.name = network, name
-        self.lock = threading.RLock()
-        self._slots, self._chunk = slots, chunk
-        self._steps: dict[tuple[int, bool, int], DecodeStep] = {}
-        self._cache: KVCache | None = None
+        self._slots = slots
+        self._loop: Loop | None = None
         self._making = threading.Lock()
 
     @property
@@ -45,74 +42,34 @@ class Engine:
         return self.network.positions
 
     @property
-    def cache(self) -> KVCache:
-        """Keys and values of all open sequences; allocated on first use."""
+    def loop(self) -> Loop:
+        """All open sequences, and their keys and values; made on first use."""
         with self._making:
-            if self._cache is None:
-                network = self.network
-                self._cache = KVCache(network.config, self._slots, self.context, network.dtype, self.name)
-            return self._cache
+            if self._loop is None:
+                self._loop = Loop(self.network, self._slots * self._blocks(self.context), name=self.name)
+            return self._loop
 
-    def open(self, prompt: list[int], sampling: Sampling) -> Sequence:
-        """A sequence with a slot of its own; close() gives that back.
+    def open(
+        self,
+        prompt: list[int],
+        sampling: Sampling,
+        max_new_tokens: int | None = None,
+        end_tokens: frozenset[int] = frozenset(),
+        client: str = "",
+    ) -> Sequence:
+        """A sequence that waits for its turn: loop.next() gives its tokens, loop.close() ends it.
 
-        Raises InvalidSpecError for a prompt that does not fit the context, saying by how much, or is empty, or has
-        numbers that are no tokens.
+        max_new_tokens: at most, and by default, as many as the context has room for. client: those who ask share the
+        steps evenly, whatever each asks for. Raises InvalidSpecError for a
+        prompt that does not fit the context, saying by how much, or is empty, or has numbers that are no tokens;
+        TaskRejectedError where too many wait.
         """
         self.check(prompt)
-        sampling = sampling.seeded()
-        slot, cached = self.cache.acquire(prompt)
-        return Sequence(list(prompt), sampling, slot, cached)
-
-    def close(self, sequence: Sequence) -> None:
-        """Give the sequence's slot back."""
-        try:
-            for step in list(self._steps.values()):
-                step.settle()
-        finally:
-            self.cache.release(sequence.slot)
-
-    def prefill(self, sequence: Sequence, step: DecodeStep, row: int, stop: Callable[[], bool] = lambda: False) -> bool:
-        """The prompt into the cache, and the logits after it into a row of a step. False if stop() said so between."""
-        start, count = sequence.cached, len(sequence.prompt)
-        while start < count:
-            if stop():
-                return False
-            if start > sequence.cached:
-                doing.say(f"Reading {count} tokens, {start} are read")
-            end = min(start + self._chunk, count)
-            self._compute(sequence.prompt[start:end], start, sequence.slot.number)
-            sequence.slot.prompt = sequence.prompt[:end]
-            start = end
-        last = (count - sequence.cached - 1) % self._chunk
-        x = self._prefill_state[1].x[last : last + 1]
-        self.network.head(x, step.sampler.logits[row : row + 1], step.bests)
-        return True
-
-    def step(self, sequences: list[Sequence]) -> DecodeStep:
-        """The decode step for these sequences: of their number, and with what their settings need."""
-        adjusts = any(s.sampling.adjusts for s in sequences)
-        top = max(0 if s.sampling.top is None else max(s.sampling.top, 2) for s in sequences)
-        return self._step(len(sequences), adjusts, top)
-
-    def prepare(self) -> DecodeStep:
-        """The step of one greedy sequence, captured."""
-        step = self._step(1, False, 0)
-        step.capture()
-        return step
-
-    def hidden(self, tokens: list[int]) -> GPUArray:
-        """The last layer's output for a prompt, float32 (tokens, hidden)."""
-        sequence = self.open(tokens, Sampling())
-        try:
-            states = factory.empty((len(tokens), self.network.config.hidden_size), "float32")
-            for start in range(0, len(tokens), self._chunk):
-                part = tokens[start : start + self._chunk]
-                self._compute(part, start, sequence.slot.number)
-                native.copy(states[start : start + len(part)], self._prefill_state[1].x[: len(part)])
-            return states
-        finally:
-            self.close(sequence)
+        room = self.context - len(prompt)
+        count = room if max_new_tokens is None else min(max_new_tokens, room)
+        sequence = Sequence(list(prompt), count, sampling=sampling, end_tokens=end_tokens, client=client)
+        self.loop.open(sequence)
+        return sequence
 
     def check(self, prompt: list[int]) -> None:
         """Raises InvalidSpecError for what cannot be a prompt of the model."""
@@ -133,26 +90,34 @@ class Engine:
                 "prompt",
             )
 
-    @cached_property
-    def _prefill_state(self) -> tuple[Batch, Buffers]:
-        """Buffers of a chunk of a prompt; allocated on first use."""
-        return new_batch(self._chunk), self.network.buffers(self._chunk)
+    def hidden(self, tokens: list[int]) -> GPUArray:
+        """The last layer's output for a prompt, float32 (tokens, hidden). Beside the sequences: its keys are in a cache
+        of its own."""
+        self.check(tokens)
+        blocks, cache = self._blocks_of_its_own(len(tokens))
+        prefill = Prefill(self.network, cache, min(_CHUNK, len(tokens)), len(blocks))
+        states = factory.empty((len(tokens), self.network.config.hidden_size), "float32")
+        for start in range(0, len(tokens), _CHUNK):
+            part = tokens[start : start + _CHUNK]
+            with turn():
+                native.copy(states[start : start + len(part)], prefill.compute(part, start, blocks))
+        return states
 
-    def _step(self, size: int, adjusts: bool, top: int) -> DecodeStep:
-        key = size, adjusts, top
-        if key not in self._steps:
-            self._steps[key] = DecodeStep(self.network, self.cache, *key)
-        return self._steps[key]
+    def attention(self, tokens: list[int], layer: int) -> tuple[AttentionBuffers, GPUArray]:
+        """Operands of the attention of a layer over a prompt: the buffers, with its queries rotated, and its keys
+        (key heads, tokens, head_dim)."""
+        self.check(tokens)
+        blocks, cache = self._blocks_of_its_own(len(tokens))
+        prefill = Prefill(self.network, cache, len(tokens), len(blocks))
+        prefill.compute(tokens, 0, blocks, layer + 1)
+        k = cache.layers[layer].k
+        heads, dim = k.shape[1], k.shape[3]
+        keys = k.transpose(1, 0, 2, 3).reshape(heads, len(blocks) * BLOCK, dim)[:, : len(tokens)]
+        return prefill.buffers.attention.first(len(tokens)), keys
 
-    def _compute(self, tokens: list[int], position: int, slot: int) -> None:
-        """Prefill of one chunk; its output is in the prefill buffers."""
-        import numpy as np
+    def _blocks_of_its_own(self, count: int) -> tuple[Several[int], KVCache]:
+        blocks = range(self._blocks(count))
+        return blocks, KVCache(self.network.config, len(blocks), BLOCK, self.network.dtype, f"{self.name}/beside")
 
-        count = len(tokens)
-        inputs, buffers = self._prefill_state
-        batch = Batch(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], position, slot)
-        values = (tokens, range(position, position + count), [slot] * count)
-        with turn():
-            for array, value in zip((batch.tokens, batch.positions, batch.slots), values, strict=True):
-                native.copy_from_host(array, np.asarray(value, np.int32))
-            self.network.forward(batch, self.cache, buffers.first(count))
+    def _blocks(self, positions: int) -> int:
+        return -(-positions // BLOCK)

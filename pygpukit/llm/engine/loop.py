@@ -5,44 +5,46 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pygpukit._core import native
+from pygpukit.core import doing
 from pygpukit.core.errors import GPUError, InvalidSpecError
 from pygpukit.core.event import Event
-from pygpukit.core.turns import turn
-from pygpukit.llm.engine.batch_step import BatchStep, Line
-from pygpukit.llm.engine.batched_sequence import BatchedSequence
+from pygpukit.core.turns import is_free, turn
 from pygpukit.llm.engine.blocks import BlockManager
+from pygpukit.llm.engine.prefill import Prefill
+from pygpukit.llm.engine.rows import Line
 from pygpukit.llm.engine.scheduler import Chunk, Plan, Row, Scheduler
-from pygpukit.nn.batch import Batch, new_batch
-from pygpukit.nn.block_cache import BlockCache
-from pygpukit.ops import host
+from pygpukit.llm.engine.sequence import Sequence
+from pygpukit.llm.engine.step import DecodeSteps, Launched
+from pygpukit.nn.kv_cache import KVCache
 
 if TYPE_CHECKING:
-    from pygpukit.array.array import GPUArray
     from pygpukit.llm.engine.sampling import Choice
-    from pygpukit.nn.transformer import Buffers, Transformer
+    from pygpukit.nn.transformer import Transformer
 
 BLOCK = 64  # positions of a block
-_EIGHT = 8
 _LOOK_S = 0.1  # a finalizer in the wrong moment gives back what somebody waits for, and can tell nobody
 
 
 class _Begun(NamedTuple):
-    """A step on the device: who gets a token of which BatchStep, and the event of its end."""
+    """A plan on the device: who gets a token of which step, and the event of its end, on a stream."""
 
-    steps: list[tuple[BatchStep, list[BatchedSequence | None]]]
+    plan: Plan
+    launched: list[tuple[Launched, list[Sequence | None]]]
     end: Event
+    stream: int
 
 
 class Loop:
     """Continuous batching on one network; safe from several threads.
 
-    blocks: of the KV cache, `BLOCK` positions each. max_rows, budget, max_waiting: as Scheduler's. There is no thread:
-    of those who wait for tokens one launches a step and waits for it, and everybody gets theirs. A sequence whose
-    tokens nobody takes stands still, and gives way to others.
+    blocks: of the KV cache, `BLOCK` positions each. max_rows, budget, max_waiting: as Scheduler's. graphs: whether
+    steps are captured; the same bits. There is no thread: of those who wait for tokens one launches a step and waits
+    for it, and everybody gets theirs. A sequence whose tokens nobody takes stands still, and gives way to others.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Loop:
         max_rows: int = 256,
         budget: int = 768,
         max_waiting: int = 256,
+        graphs: bool = True,
         name: str = "model",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -60,19 +63,19 @@ class Loop:
         self.scheduler = Scheduler(
             BlockManager(blocks, BLOCK), max_rows=max_rows, budget=budget, max_waiting=max_waiting
         )
-        self.cache = BlockCache(network.config, blocks, BLOCK, network.dtype, name)
+        self.cache = KVCache(network.config, blocks, BLOCK, network.dtype, name)
+        longest = -(-network.positions // BLOCK)
+        self.steps = DecodeSteps(network, self.cache, longest, graphs)
+        self.firsts = DecodeSteps(network, self.cache, longest, graphs)
+        self._prefill = Prefill(network, self.cache, budget, longest)
         self._clock = clock
-        self._changed = threading.Condition(threading.RLock())  # guards the scheduler and what is begun
+        self._changed = threading.Condition(threading.Lock())  # guards the scheduler and what is planned and begun
         self._plan: Plan | None = None  # to be launched
-        self._begun: _Begun | None = None
-        self._due = set[BatchedSequence]()  # who is in either
+        self._begun = deque[_Begun]()  # on the device, at most two
         self._led = False  # somebody launches a step or waits for its end
-        self._leaving = deque[BatchedSequence]()
-        self._steps: dict[tuple[int, bool, int, bool], BatchStep] = {}
-        self._blocks = -(-network.positions // BLOCK)
-        self._prefill: tuple[Batch, Buffers] | None = None
+        self._leaving = deque[Sequence]()
 
-    def open(self, sequence: BatchedSequence) -> None:
+    def open(self, sequence: Sequence) -> None:
         """Let a sequence wait for its turn.
 
         Raises as Scheduler.submit(), and InvalidSpecError where it has more positions than the model.
@@ -86,54 +89,82 @@ class Loop:
         with self._changed:
             self._drain()
             self.scheduler.submit(sequence)
+            self._changed.notify_all()
 
-    def close(self, sequence: BatchedSequence) -> None:
+    def close(self, sequence: Sequence) -> None:
         """It gets no more tokens; its blocks are free before the next step. At any time, from any thread, a finalizer's
         too."""
         self._leaving.append(sequence)
-        if self._changed.acquire(blocking=False):
+        if self._changed.acquire(blocking=False):  # else who has the lock does it, this very thread perhaps
             try:
+                self._drain()
                 self._changed.notify_all()
             finally:
                 self._changed.release()
 
-    def next(self, sequence: BatchedSequence) -> Choice | None:
+    def next(self, sequence: Sequence) -> Choice | None:
         """The next token of a sequence; None when it has ended. Runs steps until it is there.
 
         Raises what made a step of the sequence fail. Ctrl-C while a step runs leaves that to whoever asks next.
         """
+        self.run_until(lambda: sequence.has_news)
+        with self._changed:
+            if sequence.ready:
+                self.scheduler.set_credit(sequence, sequence.credit + 1)
+                return sequence.ready.popleft()
+        if sequence.error is not None:
+            raise sequence.error
+        return None
+
+    def run_until(self, ready: Callable[[], bool]) -> None:
+        """Run steps, or wait for those that others run, until ready() is true: it is asked again after each."""
         while True:
             with self._changed:
                 self._drain()
-                if sequence.is_closed:
-                    return None
-                if sequence.ready:
-                    self.scheduler.set_credit(sequence, sequence.credit + 1)
-                    self._changed.notify_all()
-                    return sequence.ready.popleft()
-                if sequence.error is not None:
-                    raise sequence.error
-                if sequence.state == "ended" and sequence not in self._due:
-                    return None
+                if ready():
+                    return
                 if self._led:
                     self._changed.wait()
                     continue
-                if self._begun is None and self._plan is None and not self._make_plan():
+                if not self._begun and self._plan is None and not self._make_plan():
                     self._changed.wait(self._until_deadline())
                     continue
                 self._led = True
             try:
                 self._lead()
             finally:
-                with self._changed:
-                    self._led = False
-                    self._changed.notify_all()
+                self._leave()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """`with loop.paused():` no step runs, and none is on the device."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._led)
+            self._led = True
+        try:
+            while self._begun:
+                self._begun[0].end.synchronize()
+                self._collect()
+            yield
+        finally:
+            self._leave()
+
+    def clear(self) -> None:
+        """Forget the prompts whose keys are in the cache: those that come are computed."""
+        with self._changed:
+            self.scheduler.blocks.clear()
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._led = False
+            self._changed.notify_all()
 
     def _drain(self) -> None:
         """End those whose clients have left."""
         while self._leaving:
             sequence = self._leaving.popleft()
-            sequence.is_closed = True
+            sequence.is_over = True
+            sequence.ready.clear()
             self.scheduler.end(sequence)
 
     def _make_plan(self) -> bool:
@@ -143,10 +174,13 @@ class Loop:
         """
         for _ in range(2):
             plan = self.scheduler.plan(self._clock())
+            for request in plan.expired:
+                cast("Sequence", request).is_over = True
             if plan.rows or plan.chunks:
                 self._plan = plan
-                self._due = {*map(_sequence, plan.rows), *map(_sequence, plan.chunks)}
                 return True
+            if plan.expired:
+                self._changed.notify_all()
         return False
 
     def _until_deadline(self) -> float:
@@ -154,104 +188,99 @@ class Loop:
         return min(max(self.scheduler.next_deadline - self._clock(), 0.0), _LOOK_S)
 
     def _lead(self) -> None:
-        """Launch the step that is planned, unless it runs already, and wait for its end."""
-        with turn():
+        """Launch the step that is planned, unless it runs already, and wait for its end; before that begin the one
+        after it, if that needs nothing of it and nobody waits for the device."""
+        own = turn()
+        with own:
+            launching: Plan | None = None
             try:
-                if self._plan is not None:
-                    plan, self._plan = self._plan, None
-                    self._begun = self._launch(plan)
-                if self._begun is not None:
-                    self._begun.end.synchronize()
+                if not self._begun and self._plan is not None:
+                    launching, self._plan = self._plan, None
+                    self._begun.append(self._launch(launching))
+                if self._begun and is_free(own) and (launching := self._plan_ahead()) is not None:
+                    self._begun.append(self._launch(launching))
+                launching = None
+                if self._begun:
+                    self._begun[0].end.synchronize()
             except BaseException as error:
-                if self._begun is None or isinstance(error, Exception):
-                    self._fail(error)
+                if launching is not None or isinstance(error, Exception):
+                    self._fail(error, launching)
                 raise
-        with self._changed:
-            begun, self._begun = self._begun, None
-            if begun is not None:
-                self._collect(begun)
+        self._collect()
 
-    def _fail(self, error: BaseException) -> None:
+    def _plan_ahead(self) -> Plan | None:
+        """The next step, where it can be launched behind the one on the device; else it is left for later."""
+        begun = self._begun[0]
+        if len(self._begun) > 1 or begun.stream != native.current_stream().id:
+            return None
+        if not all(launched.step.sampler.is_plain for launched, _ in begun.launched):
+            return None  # whose figures are read where the next step writes its own
+        with self._changed:
+            self._drain()
+            plan = self._plan
+            if plan is None:
+                if not begun.launched or not self._make_plan():
+                    return None
+                plan = self._plan
+            if plan is None or plan.chunks or plan.copies or not self.steps.follows(_lines(plan.rows)):
+                return None
+            self._plan = None
+            return plan
+
+    def _fail(self, error: BaseException, launching: Plan | None) -> None:
         """A step was not computed: its sequences end, and nothing that it was to write is found again."""
         if not isinstance(error, Exception):
             error = GPUError(f"the step of this answer was broken off by {type(error).__name__} in another one's")
         with self._changed:
-            for sequence in self._due:
-                sequence.error = error
-                self.scheduler.end(sequence)
-            self.scheduler.blocks.clear()
-            self._begun, self._due = None, set()
-
-    def _collect(self, begun: _Begun) -> None:
-        """The tokens of a step, to their sequences."""
-        self._due = set()
-        for step, sequences in begun.steps:
-            for sequence, choice in zip(sequences, step.read(), strict=True):
-                if sequence is None or sequence.is_closed:
-                    continue
-                sequence.answer.append(choice.token)
-                sequence.ready.append(choice)
-                if choice.token in sequence.end_tokens:
+            for plan in [begun.plan for begun in self._begun] + ([] if launching is None else [launching]):
+                for sequence in [*map(_sequence, plan.rows), *map(_sequence, plan.chunks)]:
+                    if not sequence.is_over:
+                        sequence.error, sequence.is_over = error, True
                     self.scheduler.end(sequence)
+            self.scheduler.blocks.clear()
+            self._begun.clear()
+            self.steps.forget()
+
+    def _collect(self) -> None:
+        """The tokens of the step that has ended, to their sequences."""
+        with self._changed:
+            if not self._begun:
+                return
+            begun = self._begun.popleft()
+            for launched, sequences in begun.launched:
+                for sequence, choice in zip(sequences, launched.read(), strict=True):
+                    if sequence is None:
+                        continue
+                    sequence.deliver(choice)
+                    if sequence.is_over:
+                        self.scheduler.end(sequence)
 
     def _launch(self, plan: Plan) -> _Begun:
         self.cache.copy(plan.copies)
-        steps: list[tuple[BatchStep, list[BatchedSequence | None]]] = []
-        if plan.rows:
-            lines = [Line(_sequence(row), row.position, row.blocks) for row in plan.rows]
-            step = self._step(lines, False)
-            step.run(lines)
-            steps.append((step, [_sequence(row) if row.samples else None for row in plan.rows]))
-        firsts = [Line(_sequence(c), c.end - 1, c.blocks) for c in plan.chunks if c.samples]
-        first = self._step(firsts, True) if firsts else None
-        row = 0
+        launched: list[tuple[Launched, list[Sequence | None]]] = []
+        rows = [row for row in plan.rows if not _sequence(row).is_over]
+        if rows:
+            who = [_sequence(row) if row.samples else None for row in rows]
+            launched.append((self.steps.launch(_lines(rows)), who))
+        ends = []
         for chunk in plan.chunks:
-            x = self._compute(chunk)
-            if chunk.samples and first is not None:
-                first.put(row, x[-1:])
-                row += 1
-        if first is not None:
-            first.choose_first(firsts)
-            steps.append((first, [line.sequence for line in firsts]))
+            if chunk.start > chunk.request.reused:
+                doing.say(f"Reading {len(chunk.request.prompt)} tokens, {chunk.start} are read")
+            x = self._prefill.compute(chunk.request.prompt[chunk.start : chunk.end], chunk.start, chunk.blocks)
+            if chunk.samples:
+                ends.append((chunk, x[-1:].clone()))
+        if ends:
+            lines = [Line(_sequence(chunk), chunk.end - 1, chunk.blocks) for chunk, _ in ends]
+            first = self.firsts.launch_first(lines, [x for _, x in ends])
+            launched.append((first, [line.sequence for line in lines]))
         end = Event(timing=False)
         end.record()
-        return _Begun(steps, end)
-
-    def _step(self, lines: list[Line], is_first: bool) -> BatchStep:
-        """The step of the number of rows that is captured for so many, with what their settings need."""
-        samplings = [line.sequence.sampling for line in lines]
-        top = max(0 if s.top is None else max(s.top, 2) for s in samplings)
-        # Where the host computes every row costs, and there is nothing to capture.
-        size = len(lines) if host.computes() else padded(len(lines))
-        key = size, any(s.adjusts for s in samplings), top, is_first
-        if key not in self._steps:
-            self._steps[key] = BatchStep(self.network, self.cache, size, self._blocks, *key[1:3])
-        return self._steps[key]
-
-    def _compute(self, chunk: Chunk) -> GPUArray:
-        """The last layer's output for a chunk, float32 (tokens, hidden); its keys are in the cache then."""
-        import numpy as np
-
-        count = chunk.end - chunk.start
-        if self._prefill is None:
-            budget = self.scheduler.budget
-            self._prefill = new_batch(budget, self._blocks), self.network.buffers(budget)
-        inputs, buffers = self._prefill
-        batch = Batch(inputs.tokens[:count], inputs.positions[:count], inputs.slots[:count], chunk.start)
-        table = np.zeros((count, self._blocks), np.int32)
-        table[:, : len(chunk.blocks)] = chunk.blocks
-        values = (chunk.request.prompt[chunk.start : chunk.end], range(chunk.start, chunk.end), table)
-        for array, numbers in zip((batch.tokens, batch.positions, batch.slots), values, strict=True):
-            native.copy_from_host(array, np.asarray(numbers, np.int32))
-        part = buffers.first(count)
-        self.network.forward(batch, self.cache, part)
-        return part.x
+        return _Begun(plan, launched, end, native.current_stream().id)
 
 
-def padded(rows: int) -> int:
-    """The number of rows of the step that takes so many: few numbers, each captured once."""
-    return 1 << (rows - 1).bit_length() if rows <= _EIGHT else -(-rows // _EIGHT) * _EIGHT
+def _lines(rows: Iterable[Row]) -> list[Line]:
+    return [Line(_sequence(row), row.position, list(row.blocks)) for row in rows]
 
 
-def _sequence(item: Row | Chunk) -> BatchedSequence:
-    return cast("BatchedSequence", item.request)
+def _sequence(item: Row | Chunk) -> Sequence:
+    return cast("Sequence", item.request)

@@ -7,6 +7,7 @@ import secrets
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
@@ -120,25 +121,49 @@ class Choice:
     top: tuple[tuple[int, float], ...] = ()
 
 
+class SamplerRows:
+    """Device memory of samplers of up to `rows` rows, each of which takes the first of them. Parts that only some
+    requests need are made with the first of those."""
+
+    def __init__(self, rows: int, vocab: int) -> None:
+        self._rows, self._vocab = rows, vocab
+        self.logits = factory.zeros((rows, vocab))
+        self.requests = factory.zeros((rows, REQUEST_BYTES), "uint8")
+
+    @cached_property
+    def counts(self) -> GPUArray:
+        """Occurrences of each token in the answer, plus 2^30 where the prompt has it."""
+        return factory.zeros((self._rows, self._vocab), "int32")
+
+    @cached_property
+    def bias(self) -> GPUArray:
+        """Numbers that are added to the logits."""
+        return factory.zeros((self._rows, self._vocab))
+
+    @cached_property
+    def figures(self) -> GPUArray:
+        """Logprob and margin, and MAX_TOP + 1 tokens (as int32) with their logprobs."""
+        return factory.zeros((self._rows, 2 + 2 * (MAX_TOP + 1)))
+
+
 class Sampler:
     """Chooses a token of each of R rows of logits, on the device, with the rows' requests in device memory.
 
     adjusts: whether any request has penalties or a bias. top: how many of the most probable tokens are reported,
-    with logprob and margin of the sampled one; 0 for none of that, which is fastest.
+    with logprob and margin of the sampled one; 0 for none of that, which is fastest. shared: rows that others use, too,
+    at other times.
     """
 
-    def __init__(self, rows: int, vocab: int, adjusts: bool, top: int) -> None:
+    def __init__(self, rows: int, vocab: int, adjusts: bool, top: int, shared: SamplerRows | None = None) -> None:
+        shared = shared or SamplerRows(rows, vocab)
         self._top = top
-        self.logits = factory.zeros((rows, vocab))
-        self.requests = factory.zeros((rows, REQUEST_BYTES), "uint8")
-        # How often the answer has a token, plus 2^30 where the prompt has it; and what is added to its logit.
-        self.counts = factory.zeros((rows, vocab), "int32") if adjusts else None
-        self.bias = factory.zeros((rows, vocab)) if adjusts else None
+        self.logits, self.requests = shared.logits[:rows], shared.requests[:rows]
+        self.counts = shared.counts[:rows] if adjusts else None
+        self.bias = shared.bias[:rows] if adjusts else None
         # The tokens of even and of odd positions: a device writes them into the host's memory.
         self._pinned = None if is_sim() else pinned_empty((2, rows), "int32")
-        self._tokens = factory.zeros((2, rows), "int32") if self._pinned is None else _device_view(self._pinned)
-        # logprob and margin, and MAX_TOP + 1 tokens (as int32) with their logprobs
-        self.figures = factory.zeros((rows, 2 + 2 * (MAX_TOP + 1))) if top else None
+        self._tokens = factory.zeros((2, rows), "int32") if self._pinned is None else device_view(self._pinned)
+        self.figures = shared.figures[:rows] if top else None
 
     def load(self, row: int, sampling: Sampling, prompt: list[int], answer: list[int]) -> None:
         """Set the request of a row and its answer so far."""
@@ -190,6 +215,11 @@ class Sampler:
         ]
 
     @property
+    def adjusts(self) -> bool:
+        """True if it changes logits before a token is chosen."""
+        return self.counts is not None
+
+    @property
     def is_plain(self) -> bool:
         """True if tokens_at() is all that there is to read."""
         return self.figures is None
@@ -237,7 +267,7 @@ class Sampler:
             host.memory(self._tokens)[positions[row] & 1, row] = token
 
 
-def _device_view(memory: np.ndarray[Any, Any]) -> GPUArray:
+def device_view(memory: np.ndarray[Any, Any]) -> GPUArray:
     """Pinned memory as the device has it."""
     return native.wrap(memory.ctypes.data, memory.nbytes, memory.shape, memory.dtype, memory)
 

@@ -1,27 +1,53 @@
-"""Sequence: a prompt, the tokens chosen after it, and where its keys and values are."""
+"""Sequence: a request with its tokens, on its way through the loop of a model."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
-from pygpukit.llm.engine.sampling import Sampling
-from pygpukit.nn.kv_cache import Slot
+from pygpukit.llm.engine.request import Request
+from pygpukit.llm.engine.sampling import Choice, Sampling
+
+AHEAD = 8  # tokens that are chosen before they are asked for, when others step: who reads slower stands still
 
 
 @dataclass(eq=False)
-class Sequence:
-    """One sequence on an engine.
-
-    slot: its place in the KV cache. cached: tokens of the prompt whose keys and values were there already.
+class Sequence(Request):
+    """sampling: gets a seed where it has none. end_tokens: those that end it. answer: the tokens chosen so far; ready:
+    those that nobody has taken yet. is_over: no more will come. error: why, where a step failed.
     """
 
-    prompt: list[int]
-    sampling: Sampling
-    slot: Slot
-    cached: int = 0
+    sampling: Sampling = field(default_factory=Sampling)
+    end_tokens: frozenset[int] = frozenset()
     answer: list[int] = field(default_factory=list)
+    ready: deque[Choice] = field(default_factory=deque)
+    is_over: bool = False
+    error: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sampling = self.sampling.seeded()
+        self.credit = 1 + AHEAD
 
     @property
-    def length(self) -> int:
-        """Tokens so far; the last one sampled is not in the cache yet."""
+    def has_news(self) -> bool:
+        """True if there is a token to take, or none will come."""
+        return bool(self.ready) or self.is_over
+
+    @property
+    def known(self) -> int:
+        """Positions whose token is known."""
         return len(self.prompt) + len(self.answer)
+
+    def token_at(self, position: int) -> int:
+        """The token of a position whose token is known."""
+        count = len(self.prompt)
+        return self.prompt[position] if position < count else self.answer[position - count]
+
+    def deliver(self, choice: Choice) -> None:
+        """The next token. Nothing happens where it is over."""
+        if self.is_over:
+            return
+        self.answer.append(choice.token)
+        self.ready.append(choice)
+        self.is_over = choice.token in self.end_tokens or len(self.answer) == self.max_new_tokens

@@ -1,121 +1,164 @@
-"""DecodeStep: one token for each of several sequences, captured once as a graph."""
+"""DecodeSteps: a token for each of several sequences, captured as a graph for each number of rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence as Several
+from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
-from pygpukit.core.event import Event
 from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
-from pygpukit.core.turns import is_free, turn
+from pygpukit.llm.engine.rows import Line, Rows
 from pygpukit.llm.engine.sampling import Choice, Sampler
-from pygpukit.nn.batch import new_batch
+from pygpukit.ops import host
 
 if TYPE_CHECKING:
-    from pygpukit.llm.engine.sequence import Sequence
+    from pygpukit.array.array import GPUArray
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.transformer import Transformer
 
+_EIGHT = 8
+
+
+class Launched(NamedTuple):
+    """A step on the device: which line is in which row."""
+
+    step: DecodeStep
+    lines: Several[Line]
+    places: Several[int]
+
+    def read(self) -> list[Choice]:
+        """The token that it chose for each line; to be asked when it has ended."""
+        return self.step.read(self.lines, self.places)
+
 
 class DecodeStep:
-    """One token for each of R sequences: layers, logits and sampling, captured once as a graph.
+    """The first `size` rows: layers, logits and sampling. adjusts, top: as Sampler's."""
 
-    What differs between steps (tokens, positions, slots, settings) lies in device memory, where the graph reads it and
-    leaves the next step's. So the next one can be begun before the host has seen this one's tokens.
-    """
-
-    def __init__(self, network: Transformer, cache: KVCache, size: int, adjusts: bool, top: int) -> None:
-        self._network, self._cache = network, cache
-        self.batch = new_batch(size)
-        self.sampler = Sampler(size, network.config.vocab_size, adjusts, top)
-        self._buffers = network.buffers(size)
-        self.bests = network.new_bests() if size == 1 else None
+    def __init__(self, network: Transformer, cache: KVCache, rows: Rows, size: int, adjusts: bool, top: int) -> None:
+        self._network, self._cache, self.size = network, cache, size
+        self._batch, self._buffers = rows.batch.first(size), rows.buffers.first(size)
+        self.sampler = Sampler(size, network.config.vocab_size, adjusts, top, rows.sampling)
+        self._bests = network.new_bests() if size == 1 else None
         self._graph: Graph | None = None
-        self._loaded: list[tuple[Sequence, int]] = []
-        self._ahead: Event | None = None  # the end of a step after those, which nobody has asked for yet
-        self._ends = [Event(timing=False) for _ in range(2)]
-        self._stream = 0  # of the newest of them
 
-    def load(self, sequences: list[Sequence]) -> bool:
-        """The state of sequences whose last token is sampled and not cached yet. False if it was there already."""
-        if self._loaded == [(sequence, sequence.length) for sequence in sequences]:
-            return False
-        import numpy as np
+    def compute(self) -> None:
+        """Launch it, one launch after the other."""
+        self._network.forward(self._batch, self._cache, self._buffers)
+        self._network.head(self._buffers.x, self.sampler.logits, self._bests, overlaps=True)
+        self.sampler.choose(self._batch, self._bests)
 
-        self._loaded = []
-        if self._ahead is not None:
-            self._ahead.synchronize()
-            self._ahead = None
-        native.fill(self._buffers.attention.counters, bytes(4))  # of a step that was broken off
-        for row, sequence in enumerate(sequences):
-            self.sampler.load(row, sequence.sampling, sequence.prompt, sequence.answer)
-        last = [(s.prompt + s.answer)[-1] for s in sequences]
-        state = (last, [s.length - 1 for s in sequences], [s.slot.number for s in sequences])
-        for array, values in zip((self.batch.tokens, self.batch.positions, self.batch.slots), state, strict=True):
-            native.copy_from_host(array, np.asarray(values, np.int32))
-        return True
-
-    def sample(self, sequences: list[Sequence]) -> list[Choice]:
-        """The next token of each sequence by the logits that are there: after prefill."""
-        self.sampler.choose(self.batch, self.bests)
-        native.current_stream().synchronize()
-        return self._append(sequences)
-
-    def run(self, sequences: list[Sequence], eager: bool = False, ahead: bool = False) -> list[Choice]:
-        """The next token of each sequence. eager: without the graph, launch by launch; the same bits.
-
-        ahead: begin the step after it, too, so that the device does not wait until this one's tokens are read and asked
-        to go on. It is not begun for sequences that took turns with others, nor where the device is shared by turns.
-        """
-        own = turn()
-        with own:
-            loaded = self.load(sequences)
-            self._loaded = []  # until it is done
-            end, self._ahead = self._ahead or self._begin(eager), None
-            has_room = all(sequence.length < self._cache.positions for sequence in sequences)
-            if ahead and has_room and not loaded and self.sampler.is_plain and is_free(own):
-                if self._stream != native.current_stream().id:
-                    end.synchronize()
-                self._ahead = self._begin(eager)
-            end.synchronize()
-            return self._append(sequences)
-
-    def settle(self) -> None:
-        """Wait for a step that was begun ahead: it writes into the slots of its sequences."""
-        ahead = self._ahead
-        if ahead is not None:
-            ahead.synchronize()
+    def choose(self) -> None:
+        """Launch what comes after the layers."""
+        self._network.head(self._buffers.x, self.sampler.logits, self._bests)
+        self.sampler.choose(self._batch, self._bests)
 
     def capture(self) -> Graph:
-        """The graph of a step; captured once."""
+        """The graph of compute(); captured once."""
         if self._graph is None:
             stream = Stream()
             with stream.capture() as graph:
-                self._launch()
+                self.compute()
             self._graph = graph
         return self._graph
 
-    def _begin(self, eager: bool) -> Event:
-        """Launch a step; the event of its end."""
-        self._launch() if eager else self.capture().launch()
-        self._ends.reverse()
-        self._ends[0].record()
-        self._stream = native.current_stream().id
-        return self._ends[0]
-
-    def _launch(self) -> None:
-        self._network.forward(self.batch, self._cache, self._buffers)
-        self._network.head(self._buffers.x, self.sampler.logits, self.bests, overlaps=True)
-        self.sampler.choose(self.batch, self.bests)
-
-    def _append(self, sequences: list[Sequence]) -> list[Choice]:
-        """The sampled tokens, appended to their sequences."""
+    def read(self, lines: Several[Line], places: Several[int]) -> list[Choice]:
+        """The chosen tokens of lines in their rows."""
         if self.sampler.is_plain:
-            choices = self.sampler.tokens_at([sequence.length for sequence in sequences])
+            positions = [0] * self.size
+            for line, row in zip(lines, places, strict=True):
+                positions[row] = line.position + 1
+            choices = self.sampler.tokens_at(positions)
         else:
-            choices = self.sampler.read(self.batch, [s.sampling.top for s in sequences])
-        for sequence, choice in zip(sequences, choices, strict=True):
-            sequence.answer.append(choice.token)
-        self._loaded = [(sequence, sequence.length) for sequence in sequences]
-        return choices
+            tops: list[int | None] = [None] * self.size
+            for line, row in zip(lines, places, strict=True):
+                tops[row] = line.sequence.sampling.top
+            choices = self.sampler.read(self._batch, tops)
+        return [choices[row] for row in places]
+
+
+class DecodeSteps:
+    """The steps of one model and the rows that they share. blocks: that a sequence can have. graphs: captured or not;
+    the same bits."""
+
+    def __init__(self, network: Transformer, cache: KVCache, blocks: int, graphs: bool = True) -> None:
+        self._network, self._cache, self._blocks, self._graphs = network, cache, blocks, graphs
+        self._rows: Rows | None = None
+        self._steps: dict[tuple[int, bool, int], DecodeStep] = {}
+
+    @property
+    def sizes(self) -> set[int]:
+        """Numbers of rows that there are steps for."""
+        return {size for size, _, _ in self._steps}
+
+    def logits(self) -> GPUArray:
+        """The logits of the last step, float32 (rows, vocabulary); all rows that there is room for."""
+        return self._room(1).sampling.logits
+
+    def follows(self, lines: Several[Line]) -> bool:
+        """True if a step of these lines can be launched before the tokens of the one before it are read."""
+        if self._rows is None or (size := padded(len(lines))) > self._rows.count:
+            return False
+        sampler = self._step(lines, size).sampler
+        return sampler.is_plain and self._rows.has(lines, self._rows.place(lines, size), sampler)
+
+    def launch(self, lines: Several[Line]) -> Launched:
+        """Begin a step."""
+        size = padded(len(lines))
+        rows = self._room(size)
+        step, places = self._step(lines, size), rows.place(lines, size)
+        rows.load(lines, places, size, step.sampler)
+        step.capture().launch() if self._graphs else step.compute()
+        rows.advance(lines, places)
+        return Launched(step, lines, places)
+
+    def launch_first(self, lines: Several[Line], outputs: Several[GPUArray]) -> Launched:
+        """Begin the choice of the first token of each answer. outputs: the last layer's at the end of each prompt,
+        float32 (1, hidden)."""
+        size = padded(len(lines))
+        rows = self._room(size)
+        step, places = self._step(lines, size), rows.place(lines, size)
+        for row, x in zip(places, outputs, strict=True):
+            native.copy(rows.buffers.x[row : row + 1], x)
+        rows.load(lines, places, size, step.sampler)
+        step.choose()
+        return Launched(step, lines, places)
+
+    def capture(self) -> Graph:
+        """The graph of a step of one greedy sequence."""
+        self._room(1)
+        return self._of(1, False, 0).capture()
+
+    def forget(self) -> None:
+        """A step was broken off."""
+        if self._rows is not None:
+            self._rows.forget()
+
+    def _room(self, size: int) -> Rows:
+        """Rows for a step of that size: twice as many where there are too few, and all graphs are captured again.
+        Whoever is on the device has been read by then."""
+        if self._rows is None or self._rows.count < size:
+            self._steps.clear()
+            self._rows = None
+            self._rows = Rows(self._network, 1 << (size - 1).bit_length(), self._blocks)
+        return self._rows
+
+    def _step(self, lines: Several[Line], size: int) -> DecodeStep:
+        """The step of that size, with what the settings of the lines need."""
+        samplings = [line.sequence.sampling for line in lines]
+        top = max(0 if s.top is None else max(s.top, 2) for s in samplings)
+        return self._of(size, any(s.adjusts for s in samplings), top)
+
+    def _of(self, size: int, adjusts: bool, top: int) -> DecodeStep:
+        key = size, adjusts, top
+        if key not in self._steps:
+            self._steps[key] = DecodeStep(self._network, self._cache, self._room(size), *key)
+        return self._steps[key]
+
+
+def padded(count: int) -> int:
+    """Rows of the step for so many: few numbers, each captured once. Where the host computes every row costs, and there
+    is nothing to capture: no more than are needed."""
+    if host.computes():
+        return count
+    return 1 << (count - 1).bit_length() if count <= _EIGHT else -(-count // _EIGHT) * _EIGHT

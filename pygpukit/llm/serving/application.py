@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import secrets
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,16 +18,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from pygpukit.core.errors import GPUError, InvalidSpecError, ModelFileError
+from pygpukit.core.errors import InvalidSpecError, ModelFileError, TaskRejectedError
 from pygpukit.llm.serving import bounds, requests
 from pygpukit.llm.serving.answers import Answer
+from pygpukit.llm.serving.driver import Driver, Running
 from pygpukit.llm.serving.requests import Asked, RequestError
 
 if TYPE_CHECKING:
-    from pygpukit.llm.generation import Generation, Token
+    from pygpukit.llm.generation import Generation
     from pygpukit.llm.model import CausalTransformerModel
 
-_ROUNDS_TO_CLOSE = 8  # of the event loop, at most, from a closed socket to the future that says so
 _Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -42,8 +41,7 @@ class Application:
     def __init__(self, model: CausalTransformerModel, token: str | None, hosts: list[str]) -> None:
         self._model, self._token = model, token
         self._started = int(time.time())
-        self._room = asyncio.Semaphore(len(model.cache.slots))
-        self._waiting, self._running = 0, set[Running]()
+        self._driver = Driver(model)
         self._stopping = False
         routes = [
             Route("/health", self._guarded(self._health, public=True)),
@@ -67,10 +65,9 @@ class Application:
         return answer
 
     def stop(self) -> None:
-        """The server ends: answers under way end with a word, and waiting ones do not begin."""
+        """The server ends: answers under way end with a word."""
         self._stopping = True
-        for running in list(self._running):
-            running.stop()
+        self._driver.stop()
 
     def _check(self, request: Request) -> None:
         _refuse_other_sites(request)
@@ -111,25 +108,33 @@ class Application:
     async def _answer(self, request: Request, asked: Asked, chat: bool) -> Response:
         self._named(asked.model)
         answer = Answer(self._model.name, chat, asked.logprobs)
+        client = asked.user or (request.client.host if request.client else "")
         gone = asyncio.ensure_future(_gone(request))
+        all_running: list[Running] = []
+        gone.add_done_callback(lambda _: _stop(all_running))
         try:
             await self._check_prompts(asked)
+            # All are opened before the answer begins, so that what is wrong with one has its status.
+            for prompt in asked.prompts:
+                all_running.append(await self._open(asked, prompt, client))
+                if gone.done():
+                    return Response(status_code=499)
             if asked.stream:
-                # The first is opened before the answer begins, so that what is wrong with it has its status.
-                first = await self._open(asked, 0, gone)
-                return _Stream(self._events(asked, answer, first), first.stop)
+                streaming = list(all_running)
+                all_running.clear()  # from here on the stream notices who leaves
+                return _Stream(self._events(asked, answer, streaming), lambda: _stop(streaming))
             completions = []
-            for index in range(len(asked.prompts)):
-                running = await self._open(asked, index, gone)
+            for running in all_running:
                 async for _ in running.tokens():
-                    if gone.done():
-                        running.stop()
-                        return Response(status_code=499)
+                    pass
                 completions.append(running.generation.completion)
+                if gone.done():
+                    return Response(status_code=499)
                 if self._stopping and completions[-1].finish_reason == "cancelled":
                     raise _ending()
             return JSONResponse(answer.complete(completions))
         finally:
+            _stop(all_running)
             gone.cancel()
 
     async def _check_prompts(self, asked: Asked) -> None:
@@ -141,13 +146,11 @@ class Application:
             with _refusals(prompt):
                 await run_in_threadpool(self._model.check, prompt)
 
-    async def _events(self, asked: Asked, answer: Answer, running: Running) -> AsyncIterator[str]:
+    async def _events(self, asked: Asked, answer: Answer, all_running: list[Running]) -> AsyncIterator[str]:
         """The pieces of a stream. Starlette cancels this when the client goes."""
         completions = []
         try:
-            for index in range(len(asked.prompts)):
-                if index:
-                    running = await self._open(asked, index, asyncio.get_running_loop().create_future())
+            for index, running in enumerate(all_running):
                 for piece in answer.begin(index):
                     yield _event(piece)
                 async for token in running.tokens():
@@ -163,59 +166,23 @@ class Application:
         except RequestError as error:  # the status is sent already
             yield _event(error.body())
         finally:
-            running.stop()
+            _stop(all_running)
 
-    async def _open(self, asked: Asked, index: int, gone: asyncio.Future[Any]) -> Running:
-        """A generation, when the model has room for it. Raises RequestError for what the model refuses, for a client
-        that is gone by then, and at once where too many wait."""
-        await self._enter(gone)
-        prompt, settings = asked.prompts[index], requests.defaults(self._model) | asked.settings
+    async def _open(self, asked: Asked, prompt: Any, client: str) -> Running:
+        """A generation that waits for its turn. Raises RequestError for what the model refuses, and where too many
+        wait."""
+        settings = requests.defaults(self._model) | asked.settings
         limit = asked.max_new_tokens or self._model.context
 
         def opened() -> Generation:
-            return self._model.stream(prompt, limit, stop=asked.stop, **settings)
+            return self._model.stream(prompt, limit, stop=asked.stop, client=client, **settings)
 
-        try:
-            with _refusals(prompt):
-                running = Running(await run_in_threadpool(opened), self._room, self._running.discard)
-        except BaseException:
-            self._room.release()
-            raise
-        self._running.add(running)
+        with _refusals(prompt):
+            generation = await run_in_threadpool(opened)
+        running = self._driver.start(generation)
+        if self._stopping:
+            running.stop()
         return running
-
-    async def _enter(self, gone: asyncio.Future[Any]) -> None:
-        """Takes a slot of the model, or raises RequestError."""
-        if not self._room.locked():
-            await self._room.acquire()
-            await self._refuse_gone(gone)
-            return
-        if self._waiting >= bounds.MAX_WAITING:
-            raise RequestError(f"{self._waiting} requests wait already; come back later", status=429, retry_s=1)
-        self._waiting += 1
-        admission = asyncio.ensure_future(self._room.acquire())
-        try:
-            await asyncio.wait((admission, gone), return_when=asyncio.FIRST_COMPLETED)
-        except BaseException:
-            _give_up(admission, self._room)
-            raise
-        finally:
-            self._waiting -= 1
-        if not admission.done() or self._stopping:
-            _give_up(admission, self._room)
-            raise _ending() if self._stopping else RequestError("the client went away", status=499)
-        await self._refuse_gone(gone)
-
-    async def _refuse_gone(self, gone: asyncio.Future[Any]) -> None:
-        """Gives the slot back and raises RequestError if the client has closed its connection by now."""
-        try:
-            for _ in range(_ROUNDS_TO_CLOSE):
-                if gone.done():
-                    raise RequestError("the client went away", status=499)
-                await asyncio.sleep(0)
-        except BaseException:
-            self._room.release()
-            raise
 
 
 class _Stream(StreamingResponse):  # type: ignore[misc,unused-ignore]
@@ -230,53 +197,6 @@ class _Stream(StreamingResponse):  # type: ignore[misc,unused-ignore]
             await super().__call__(scope, receive, send)
         finally:
             self._stop()
-
-
-class Running:
-    """A generation in a thread of its own. stop() ends it within one step; its room is given back when it has ended."""
-
-    def __init__(self, generation: Generation, room: asyncio.Semaphore, ended: Callable[[Running], None]) -> None:
-        self.generation, self._room, self._ended = generation, room, ended
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Token | BaseException | None] = asyncio.Queue()
-        threading.Thread(target=self._work, name="pygpukit-serve", daemon=True).start()
-
-    def stop(self) -> None:
-        """No more tokens."""
-        self.generation.stop()
-
-    async def tokens(self) -> AsyncIterator[Token]:
-        """The tokens as they come. Leaving early, or being cancelled, stops the generation."""
-        try:
-            while (item := await self._queue.get()) is not None:
-                if isinstance(item, GPUError):
-                    raise RequestError(f"the model failed: {item}", status=500)
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
-        finally:
-            self.stop()
-
-    def _work(self) -> None:
-        try:
-            for token in self.generation:
-                self._put(token)
-        except BaseException as error:
-            self._put(error)
-        finally:
-            self.generation.close()
-            self._put(None)
-            self._run_hook(self._room.release)
-            self._run_hook(lambda: self._ended(self))
-
-    def _put(self, item: Token | BaseException | None) -> None:
-        self._run_hook(lambda: self._queue.put_nowait(item))
-
-    def _run_hook(self, act: Callable[[], None]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(act)
-        except RuntimeError:  # the server has ended, and nobody listens
-            self.stop()
 
 
 async def _body(request: Request) -> bytes:
@@ -303,11 +223,9 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _give_up(admission: asyncio.Future[Any], room: asyncio.Semaphore) -> None:
-    """No longer waits for a slot; gives back one that was just taken."""
-    if admission.done() and not admission.cancelled() and admission.exception() is None:
-        room.release()
-    admission.cancel()
+def _stop(all_running: list[Running]) -> None:
+    for running in all_running:
+        running.stop()
 
 
 def _ending() -> RequestError:
@@ -323,6 +241,8 @@ def _refusals(prompt: Any) -> Iterator[None]:
         is_chat = isinstance(prompt, list) and any(isinstance(message, dict) for message in prompt)
         field = "messages" if is_chat and error.field == "prompt" else error.field
         raise RequestError(str(error), field) from None
+    except TaskRejectedError as error:
+        raise RequestError(str(error), status=429, retry_s=bounds.RETRY_S) from None
     except (ModelFileError, ValueError) as error:
         raise RequestError(str(error)) from None
 

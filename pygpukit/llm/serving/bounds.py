@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LARGEST = 4 << 20  # bytes of a request
 MAX_PROMPTS = 128  # of one request
-MAX_WAITING = 256  # requests that wait for a slot; others get an error that says so
+RETRY_S = 1  # when to come again, where too many wait
 _longest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 

@@ -21,8 +21,8 @@ _NUMBERS = {
     "seed": "seed",
 }
 _INTEGERS = {"top_k", "seed", "max_tokens", "max_completion_tokens", "n", "best_of", "top_logprobs"}
-# They say who asks, or how it is billed, and nothing about the answer.
-_IGNORED = {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls"}
+# They say how it is kept or billed, and nothing about the answer.
+_IGNORED = {"metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls"}
 # Field: the values that ask for nothing.
 _REFUSED: dict[str, tuple[Any, ...]] = {
     "n": (1,),
@@ -42,10 +42,11 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "web_search_options": (),
 }
 _DEFAULTS = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
-_COMMON = {"model", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
+_COMMON = {"model", "user", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 MAX_TOP_LOGPROBS = 20
 MAX_STOP_CHARACTERS = 4096  # characters of all stop strings
+MAX_USER_CHARACTERS = 256
 
 
 class RequestError(Exception):
@@ -80,6 +81,7 @@ class Asked:
     stream: bool = False
     usage: bool = False  # a last piece of a stream with the counts
     logprobs: bool = False
+    user: str = ""  # among whom turns are shared
 
 
 def chat(raw: bytes) -> Asked:
@@ -143,7 +145,7 @@ def _asked(
     if not isinstance(options, dict):
         raise RequestError(f"stream_options is {_shown(options)}, must be an object", "stream_options")
     usage = stream and options.get("include_usage") is True
-    return Asked(body["model"], prompts, settings, limit, _stop(body), stream, usage, logprobs)
+    return Asked(body["model"], prompts, settings, limit, _stop(body), stream, usage, logprobs, _user(body))
 
 
 def defaults(model: Any) -> dict[str, Any]:
@@ -188,6 +190,13 @@ def _boolean(body: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise RequestError(f"{name} is {_shown(value)}, must be true or false", name)
     return value
+
+
+def _user(body: Mapping[str, Any]) -> str:
+    user = body.get("user", "")
+    if not isinstance(user, str) or len(user) > MAX_USER_CHARACTERS:
+        raise RequestError(f"user is {_shown(user)}, must be a text of up to {MAX_USER_CHARACTERS} characters", "user")
+    return user
 
 
 def _within(top: int, name: str) -> int:

@@ -34,7 +34,7 @@ def decode(
     """buffers.out of buffers.qkv. writes_kv: qkv holds keys and values, which go into the cache first."""
     qkv, splits = buffers.qkv, _kv_splits(batch, cache)
     heads = _heads_per_block(layer, batch.count, splits)
-    partials = buffers.partials(batch.count * layer.num_heads * splits * (layer.head_dim + 2))
+    partials = buffers.partials(layer.num_heads * splits * (layer.head_dim + 2))
     kernels.launch(
         SOURCE.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {heads}>", overlapping=True),
         (batch.count, layer.num_heads, splits),
