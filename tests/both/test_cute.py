@@ -1,4 +1,4 @@
-"""Kernels that include CuTe, against NumPy: layouts and copies; on both backends."""
+"""Kernels that include CuTe, against NumPy: layouts, copies, products on tensor cores; on both backends."""
 
 from __future__ import annotations
 
@@ -97,3 +97,53 @@ def test_partitions_add(backend_name: str, rng: np.random.Generator) -> None:
     result = gp.from_numpy(y)
     kernel("copies.cu", "axpy")[n // 256, 64](factor, gp.from_numpy(x), result, n)
     np.testing.assert_allclose(result.to_numpy(), np.float64(factor) * x + y, rtol=1e-6, atol=1e-6)
+
+
+def operands(rng: np.random.Generator, dtype: str, m: int, n: int, k: int) -> tuple[Any, Any, Array, Array]:
+    """A and B on the device and the numbers in them."""
+    if dtype == "int8":
+        a, b = rng.integers(-128, 128, (m, k), np.int8), rng.integers(-128, 128, (n, k), np.int8)
+    else:
+        a, b = rng.standard_normal((m, k)), rng.standard_normal((n, k))
+    if dtype == "tf32":
+        cut = np.uint32(0xFFFFE000)
+        a, b = ((x.astype(np.float32).view(np.uint32) & cut).view(np.float32) for x in (a, b))
+    elif dtype == "bfloat16":
+        arrays = [gp.from_numpy(x.astype(np.float32)).astype(gp.bfloat16) for x in (a, b)]
+        return *arrays, *(x.astype(gp.float32).to_numpy().astype(np.float64) for x in arrays)
+    elif dtype != "int8":
+        a, b = a.astype(dtype), b.astype(dtype)
+    return gp.from_numpy(a), gp.from_numpy(b), a.astype(np.float64), b.astype(np.float64)
+
+
+# Kernel: element types of operands and sums in CuTe and NumPy, atom, depth of a tile, relative error.
+PRODUCTS = {
+    "halves": ("half_t", "float16", "float", np.float32, "SM80_16x8x16_F32F16F16F32_TN", 16, 2e-6),
+    "brains": ("bfloat16_t", "bfloat16", "float", np.float32, "SM80_16x8x16_F32BF16BF16F32_TN", 32, 2e-6),
+    "tensor_floats": ("tfloat32_t", "tf32", "float", np.float32, "SM80_16x8x8_F32TF32TF32F32_TN", 16, 2e-6),
+    "bytes": ("int8_t", "int8", "int", np.int32, "SM80_16x8x32_S32S8S8S32_TN", 32, 0.0),
+    "doubles": ("double", "float64", "double", np.float64, "SM80_8x8x4_F64F64F64F64_TN", 16, 1e-14),
+    "fused": ("float", "float32", "float", np.float32, "MMA_Atom<UniversalFMA<float>>", 8, 2e-6),
+    "staged": ("half_t", "float16", "float", np.float32, "", 32, 2e-6),
+}
+
+
+@pytest.mark.turns(7)  # each takes seconds to compile
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_numpy_s(backend_name: str, rng: np.random.Generator, name: str) -> None:
+    element, dtype, of_sums, sums, atom, depth, tolerance = PRODUCTS[name]
+    if name == "staged":
+        source = (FOLDER / "staged.cu").read_text()
+    else:
+        warps = ", Layout<Shape<_16, _8>>{}" if name == "fused" else ""
+        source = f"""{(FOLDER / "products.cu").read_text()}
+        extern "C" __global__ void {name}(const {element} *a, const {element} *b, {of_sums} *c, int m, int n, int k) {{
+          plain<{atom}, {depth}>(a, b, c, m, n, k{warps});
+        }}"""
+    m, n, k = 64, 64 * int(rng.integers(1, 3)), depth * int(rng.integers(1, 5))
+    a, b, left, right = operands(rng, dtype, m, n, k)
+    c = gp.from_numpy(np.full((m, n), 77, sums))
+    gp.jit(source, name, name=name)[(n // 64, m // 64), 128](a, b, c, m, n, k)
+    expected = left @ right.T
+    error = np.linalg.norm(c.to_numpy() - expected) / np.linalg.norm(expected)
+    assert error <= tolerance, f"{m} x {n} x {k}: {error}, PYGPUKIT_CUTE_SEED={SEED}"

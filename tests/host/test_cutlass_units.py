@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import pygpukit as gp
-from pygpukit.core.errors import CompileError, ModelNotFoundError
+from pygpukit.core.errors import CompileError, DriverError, ModelNotFoundError
 from pygpukit.jit.compile import nvrtc
 from pygpukit.jit.compile.compiler import compile_source
 from pygpukit.jit.compile.sim_source import blank
@@ -156,6 +156,15 @@ def test_no_statement_is_left_that_a_simulated_kernel_reaches(real: Path) -> Non
         head, _, body = made.partition(f'#line 1 "{name}"\n')
         assert head.startswith("#include <pk_sim_ptx.h>") and body.count("\n") == text.count("\n"), name
         assert "pk_sim_refused" not in made or name.endswith("mma_sm80.hpp")
+
+
+def test_wgmma_ends_a_kernel_by_name(real: Path) -> None:
+    source = """#include <cute/arch/mma_sm90_gmma.hpp>
+    extern "C" __global__ void k(int *x) { x[0] = 1; cute::warpgroup_arrive(); }"""
+    out = gp.zeros(1, gp.int32)
+    with pytest.raises(DriverError, match=r"Attempting to use wgmma\.fence"):
+        gp.jit(source)[1, 1](out)
+        out.to_numpy()
 
 
 @pytest.mark.skipif(bool(nvrtc.missing()), reason=nvrtc.missing() or "NVRTC is here")
