@@ -116,13 +116,21 @@ def by_name(what: str, named: Any, p: Problem) -> MatmulPlan | None:
     asked = named or _of_environment()
     if asked is None or (named is None and is_sim()) or 0 in p.extents:
         return None
-    kernels, unless = _NAMED[asked]
+    plan = _of_backend(asked, f"backend={named!r}" if named else f"{_VARIABLE}={asked}", p)
+    if isinstance(plan, MatmulPlan):
+        return plan
+    if named is None:
+        return None
+    raise GPUError(f"{what}: backend={named!r}: {plan}; leave backend out for the plan's choice")
+
+
+@by_device
+def _of_backend(backend: str, by: str, p: Problem) -> MatmulPlan | str:
+    """The plan of the kernels of a backend, or why they do not make the product. by: who asks."""
+    kernels, unless = _NAMED[backend]
     refusals = [getattr(kernel, unless)(p) for kernel in kernels]
     if all(refusals):
-        if named is None:
-            return None
-        raise GPUError(f"{what}: backend={named!r}: {refusals[0]}; leave backend out for the plan's choice")
-    by = f"backend={named!r}" if named else f"{_VARIABLE}={asked}"
+        return str(refusals[0])
     plan = _fastest(kernels, p, unless)
     return replace(plan, reason=f"{plan.kernel.does(p)}, as {by} asks")
 
