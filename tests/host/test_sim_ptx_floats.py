@@ -235,3 +235,18 @@ def test_saturated_and_flushed_halves() -> None:
     assert sat.view("f2").tolist() == [1, 1, 0, 1, 1]
     assert ftz.view("f2").tolist() == [0.5, 3, -1, 0, 60000]
     assert both.view("f2").tolist() == [1, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_pairs_of_floats_are_two_floats(check: bool) -> None:
+    rng = np.random.default_rng()
+    a, b, c = (rng.standard_normal(200).astype("f4") for _ in range(3))
+    words = [one.view("u8") for one in (a, b, c)]
+    texts = ["add.f32x2 %0, %1, %2;", "sub.rn.f32x2 %0, %1, %2;", "mul.rn.ftz.f32x2 %0, %1, %2;",
+             "fma.rn.f32x2 %0, %1, %2, %3;"]  # fmt: skip
+    found = [row.view("f4") for row in run("l:lll", texts, *words, arch="sm_100a", check=check)]
+    fused = (a.astype("f8") * b + c).astype("f4")
+    assert [np.array_equal(one, want) for one, want in zip(found[:3], (a + b, a - b, a * b), strict=True)] == [True] * 3
+    assert np.max(np.abs(found[3] - fused) / np.abs(fused)) < 1e-6
+    (down,) = run("l:lll", ["add.rm.f32x2 %0, %1, %2;"], *words, arch="sm_100a")
+    assert np.all(down.view("f4").astype("f8") <= a.astype("f8") + b)

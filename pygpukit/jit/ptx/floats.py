@@ -1,4 +1,4 @@
-"""Floating-point arithmetic: f32, f64, f16, bf16 and pairs of the latter two."""
+"""Floating-point arithmetic: f32, f64, f16, bf16 and pairs of all but f64."""
 
 from __future__ import annotations
 
@@ -42,26 +42,50 @@ def arithmetic(op: Operation) -> None:
     rounding = op.one_of(*_ROUNDINGS, default="")
     flush = op.flag("ftz")
     saturate = op.flag("sat")
+    if op.peek() == "f32x2" and not saturate and op.name != "mad":
+        _pair_arithmetic(op, rounding, flush)
+        return
     if op.peek() not in ("f32", "f64"):
         _small_arithmetic(op, rounding, flush, saturate)
         return
     kind = op.type("f32" if flush or saturate else "f32 f64")
     op.no_more(4 if fused else 3)
     op.need("float")
-    values = [op.read(index, kind) for index in range(1, 4 if fused else 3)]
+    value = _rounded(op, kind, rounding, flush, [op.read(index, kind) for index in range(1, 4 if fused else 3)])
+    op.write(0, kind, f"pk_ptx_saturated({value})" if saturate else value)
+
+
+def _rounded(op: Operation, kind: Type, rounding: str, flush: bool, values: list[str]) -> str:
+    """The sum, difference, product or fused product of two or three values, as an expression."""
     if flush:
         values = [f"pk_ptx_flushed({value})" for value in values]
     letter = "f" if kind.bits == 32 else "d"
-    if fused:
+    if len(values) == 3:
         function = "__fmaf" if kind.bits == 32 else "__fma"
         value = f"{function}_{_DIRECTED[rounding or 'rn']}({', '.join(values)})"
     elif rounding:
         value = f"__{letter}{op.name}_{_DIRECTED[rounding]}({', '.join(values)})"
     else:
         value = f"(({values[0]}) {_PLAIN[op.name]} ({values[1]}))"
-    if flush:
-        value = f"pk_ptx_flushed({value})"
-    op.write(0, kind, f"pk_ptx_saturated({value})" if saturate else value)
+    return f"pk_ptx_flushed({value})" if flush else value
+
+
+def _pair_arithmetic(op: Operation, rounding: str, flush: bool) -> None:
+    """Both halves of 64 bits, each a float."""
+    kind = op.type("f32x2")
+    if op.name == "fma" and not rounding:
+        raise op.unknown()
+    count = 3 if op.name == "fma" else 2
+    op.no_more(count + 1)
+    op.need("float")
+    values = [op.temporary(kind.cpp, op.read(index + 1, kind)) for index in range(count)]
+    low, high = (
+        _rounded(
+            op, TYPES["f32"], rounding, flush, [f"pk_ptx_bits<float>((unsigned)({one} >> {at}))" for one in values]
+        )
+        for at in (0, 32)
+    )
+    op.write(0, kind, f"(({kind.cpp})pk_ptx_bits<unsigned>({high}) << 32 | pk_ptx_bits<unsigned>({low}))")
 
 
 def _small_arithmetic(op: Operation, rounding: str, flush: bool, saturate: bool) -> None:

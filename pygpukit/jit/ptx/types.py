@@ -45,6 +45,7 @@ TYPES = {
         Type("f64", 64, "f"),
         *(Type(name, 16, "x") for name in ("f16", "bf16", "e4m3x2", "e5m2x2", "ue8m0x2")),
         *(Type(name, 32, "x") for name in ("f16x2", "bf16x2", "tf32", "u16x2", "s16x2")),
+        Type("f32x2", 64, "x"),
         *(Type(name, 8, "x") for name in ("e2m1x2",)),
         *(Type(name, 16, "x") for name in ("e2m3x2", "e3m2x2")),
     )
