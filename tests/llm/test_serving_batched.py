@@ -117,6 +117,31 @@ def test_prompts_of_one_request_are_computed_together(model: CausalTransformerMo
         assert found == alone
 
 
+def test_several_answers_to_a_prompt_are_its_requests_of_one_seed(
+    model: CausalTransformerModel, server: Server
+) -> None:
+    settings: dict[str, Any] = {"temperature": 1.5, "seed": 5, "top_p": 1.0, "min_p": 0.0}
+    alone = [
+        [
+            token.logprob
+            for token in model.stream(prompt, 9, top=0, ignore_eos=True, request=sample, **settings).complete().tokens
+        ]
+        for prompt in PROMPTS[:2]
+        for sample in range(3)
+    ]
+    assert len({tuple(one) for one in alone}) == 6
+    for stream in (False, True):
+        body = {"prompt": PROMPTS[:2], "n": 3, "max_tokens": 9, "stream_options": {"include_usage": True}, **settings}
+        status, answer = Asking(server, stream=stream, **body).answer()
+        assert status == 200
+        logprobs_of: list[list[float]] = [[] for _ in alone]
+        for choice in answer["choices"] if not stream else [c for event in answer for c in event["choices"]]:
+            logprobs_of[choice["index"]] += logprobs(choice) if choice["logprobs"] else []
+        assert logprobs_of == alone
+        usage = (answer[-1] if stream else answer)["usage"]
+        assert (usage["prompt_tokens"], usage["completion_tokens"]) == (10, 54)
+
+
 def test_who_leaves_frees_the_blocks_within_a_step_running_or_waiting(
     model: CausalTransformerModel, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

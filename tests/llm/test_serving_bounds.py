@@ -114,7 +114,8 @@ def test_all_prompts_are_checked_before_one_is_answered(server: Server, model: P
     for stream in (True, False):
         status, _, answer = asked(server, TEXT, {"prompt": ["short", "too long"], "stream": stream})
         assert (status, json.loads(answer)["error"]["param"]) == (400, "prompt")
-    assert asked(server, TEXT, {"prompt": ["a"] * (bounds.MAX_PROMPTS + 1)})[0] == 400
+    assert asked(server, TEXT, {"prompt": ["a"] * (bounds.MAX_ANSWERS + 1)})[0] == 400
+    assert asked(server, TEXT, {"prompt": ["a"] * 2, "n": bounds.MAX_ANSWERS // 2 + 1})[0] == 400
     assert not model.asked
 
 

@@ -22,10 +22,10 @@ class Answer:
     created: int = field(default_factory=lambda: int(time.time()))
     key: str = field(default_factory=lambda: secrets.token_hex(12))
 
-    def complete(self, completions: Sequence[Completion]) -> dict[str, Any]:
-        """The answer at once: a choice for each completion."""
+    def complete(self, completions: Sequence[Completion], samples: int) -> dict[str, Any]:
+        """The answer at once: a choice for each completion. samples: those of each prompt."""
         choices = [self._choice(index, completion) for index, completion in enumerate(completions)]
-        return self._body(choices, stream=False) | {"usage": usage(completions)}
+        return self._body(choices, stream=False) | {"usage": usage(completions, samples)}
 
     def begin(self, index: int) -> Iterator[dict[str, Any]]:
         """The piece before the first token of a choice."""
@@ -45,9 +45,9 @@ class Answer:
         """The last piece of a choice."""
         return self._piece(index, {}, reason)
 
-    def usage(self, completions: Sequence[Completion]) -> dict[str, Any]:
+    def usage(self, completions: Sequence[Completion], samples: int) -> dict[str, Any]:
         """The piece with the counts, after all choices."""
-        return self._body([], stream=True) | {"usage": usage(completions)}
+        return self._body([], stream=True) | {"usage": usage(completions, samples)}
 
     def _choice(self, index: int, completion: Completion) -> dict[str, Any]:
         common = {
@@ -91,11 +91,11 @@ class Answer:
         }
 
 
-def usage(completions: Sequence[Completion]) -> dict[str, Any]:
-    """Tokens of prompts and answers."""
-    prompt = sum(completion.prompt_tokens for completion in completions)
+def usage(completions: Sequence[Completion], samples: int = 1) -> dict[str, Any]:
+    """Tokens of prompts, each once, and answers, `samples` to a prompt."""
+    prompt = sum(completion.prompt_tokens for completion in completions[::samples])
     answer = sum(len(completion.tokens) for completion in completions)
-    reused = sum(completion.figures.reused_tokens for completion in completions)
+    reused = sum(completion.figures.reused_tokens for completion in completions[::samples])
     return {
         "prompt_tokens": prompt,
         "completion_tokens": answer,

@@ -116,9 +116,10 @@ class Application:
             await self._check_prompts(asked)
             # All are opened before the answer begins, so that what is wrong with one has its status.
             for prompt in asked.prompts:
-                all_running.append(await self._open(asked, prompt, client))
-                if gone.done():
-                    return Response(status_code=499)
+                for sample in range(asked.samples):
+                    all_running.append(await self._open(asked, prompt, sample, client))
+                    if gone.done():
+                        return Response(status_code=499)
             if asked.stream:
                 streaming = list(all_running)
                 all_running.clear()  # from here on the stream notices who leaves
@@ -132,15 +133,16 @@ class Application:
                     return Response(status_code=499)
                 if self._stopping and completions[-1].finish_reason == "cancelled":
                     raise _ending()
-            return JSONResponse(answer.complete(completions))
+            return JSONResponse(answer.complete(completions, asked.samples))
         finally:
             _stop(all_running)
             gone.cancel()
 
     async def _check_prompts(self, asked: Asked) -> None:
         """Raises RequestError for what would be refused later, when others have been answered already."""
-        if len(asked.prompts) > bounds.MAX_PROMPTS:
-            raise RequestError(f"there are {len(asked.prompts)} prompts, {bounds.MAX_PROMPTS} at most", "prompt")
+        count = len(asked.prompts) * asked.samples
+        if count > bounds.MAX_ANSWERS:
+            raise RequestError(f"the request asks for {count} answers, {bounds.MAX_ANSWERS} at most", "prompt")
         bounds.check_size(self._model, asked.prompts)
         for prompt in asked.prompts[1:]:
             with _refusals(prompt):
@@ -161,17 +163,17 @@ class Application:
                     raise _ending()
                 yield _event(answer.end(index, completions[-1].finish_reason))
             if asked.usage:
-                yield _event(answer.usage(completions))
+                yield _event(answer.usage(completions, asked.samples))
             yield "data: [DONE]\n\n"
         except RequestError as error:  # the status is sent already
             yield _event(error.body())
         finally:
             _stop(all_running)
 
-    async def _open(self, asked: Asked, prompt: Any, client: str) -> Running:
+    async def _open(self, asked: Asked, prompt: Any, sample: int, client: str) -> Running:
         """A generation that waits for its turn. Raises RequestError for what the model refuses, and where too many
         wait."""
-        settings = requests.defaults(self._model) | asked.settings
+        settings = requests.defaults(self._model) | asked.settings | ({"request": sample} if sample else {})
         limit = asked.max_new_tokens or self._model.context
 
         def opened() -> Generation:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
 
 LARGEST = 4 << 20  # bytes of a request
-MAX_PROMPTS = 128  # of one request
+MAX_ANSWERS = 128  # of one request: prompts, times the answers to each
 RETRY_S = 1  # when to come again, where too many wait
 _longest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 

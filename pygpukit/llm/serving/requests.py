@@ -25,7 +25,6 @@ _INTEGERS = {"top_k", "seed", "max_tokens", "max_completion_tokens", "n", "best_
 _IGNORED = {"metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls"}
 # Field: the values that ask for nothing.
 _REFUSED: dict[str, tuple[Any, ...]] = {
-    "n": (1,),
     "best_of": (1,),
     "echo": (False,),
     "suffix": ("",),
@@ -42,11 +41,12 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "web_search_options": (),
 }
 _DEFAULTS = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
-_COMMON = {"model", "user", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
+_COMMON = {"model", "user", "n", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 MAX_TOP_LOGPROBS = 20
 MAX_STOP_CHARACTERS = 4096  # characters of all stop strings
 MAX_USER_CHARACTERS = 256
+MAX_SAMPLES = 128
 
 
 class RequestError(Exception):
@@ -82,6 +82,7 @@ class Asked:
     usage: bool = False  # a last piece of a stream with the counts
     logprobs: bool = False
     user: str = ""  # among whom turns are shared
+    samples: int = 1  # answers to each prompt
 
 
 def chat(raw: bytes) -> Asked:
@@ -145,7 +146,9 @@ def _asked(
     if not isinstance(options, dict):
         raise RequestError(f"stream_options is {_shown(options)}, must be an object", "stream_options")
     usage = stream and options.get("include_usage") is True
-    return Asked(body["model"], prompts, settings, limit, _stop(body), stream, usage, logprobs, _user(body))
+    return Asked(
+        body["model"], prompts, settings, limit, _stop(body), stream, usage, logprobs, _user(body), _samples(body)
+    )
 
 
 def defaults(model: Any) -> dict[str, Any]:
@@ -190,6 +193,13 @@ def _boolean(body: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise RequestError(f"{name} is {_shown(value)}, must be true or false", name)
     return value
+
+
+def _samples(body: Mapping[str, Any]) -> int:
+    count: int = _number(body, "n") or 1
+    if not 1 <= count <= MAX_SAMPLES or body.get("n") == 0:
+        raise RequestError(f"n is {_shown(body['n'])}, must be of 1 to {MAX_SAMPLES}", "n")
+    return count
 
 
 def _user(body: Mapping[str, Any]) -> str:
