@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ from device_facts import having
 
 import pygpukit as gp
 from pygpukit.ops import plans
+from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.tile import fp8 as tile_fp8
 from pygpukit.ops.matmul.tile import fp8_weight, half, int8_tf32
 from pygpukit.ops.matmul.tile import gemv as tile_gemv
@@ -86,18 +87,16 @@ def _half(variant: str) -> Iterator[Call]:
 def _skinny(variant: str) -> Iterator[Call]:
     dtype, size = variant.split()
     rows, columns, depth = map(int, size.split("x"))
-    every = replace(tile_gemv.block(), up_to_rows=64)
 
     def product(a: gp.GPUArray, b: gp.GPUArray) -> gp.GPUArray:
         shape = (*a.shape[:-1], b.shape[-1])
         out = gp.full(prod(shape) + 1, float("nan"), dtype)[1:].reshape(shape)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tile_gemv, "block", lambda: every)
-            half.product(a, b, out)
+        tile_gemv.run(Problem.of("half", a, b, a.dtype), a, b, out)
         return out
 
     m, n, k = rows - 3, columns + 8, depth + 5
     yield Call(product, (numbers(dtype, rows, k), numbers(dtype, k, n)[:, : n - 3]), np.matmul)
+    yield Call(product, (numbers(dtype, m, depth), numbers(dtype, n, depth).T), np.matmul)  # b along k
     repeated = gp.broadcast_to(numbers(dtype, m, k + 3), (2, m, k + 3))
     yield Call(product, (repeated, numbers(dtype, 2, k + 3, n)), np.matmul)
 
