@@ -51,7 +51,9 @@ def _named(text: str) -> str:
     """A few headers say std:: where NVRTC has only cuda::std."""
     names = ("is_pointer_v", "void_t", "max", "min", "numeric_limits")
     using = " ".join(f"using cuda::std::{name};" for name in names)
-    headers = "".join(f"#include CUDA_STD_HEADER({name})\n" for name in ("type_traits", "limits", "algorithm"))
+    headers = "".join(f"#include CUDA_STD_HEADER({name})\n" for name in ("type_traits", "limits"))
+    headers += "#if __has_include(<cuda/std/algorithm>)\n#include CUDA_STD_HEADER(algorithm)\n#else\n"  # libcu++ 3.0
+    headers += "#include CUDA_STD_HEADER(__algorithm/max.h)\n#include CUDA_STD_HEADER(__algorithm/min.h)\n#endif\n"
     return f"{text}\n#if defined(__CUDACC_RTC__)\n{headers}namespace std {{ {using} }}\n#endif\n"
 
 
