@@ -25,7 +25,7 @@ def product() -> gp.JITKernel:
 def test_a_product_of_odd_sizes(product: gp.JITKernel, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(m)
     a, b = (gp.from_numpy(rng.standard_normal(s).astype(np.float32)).astype("bfloat16") for s in ((m, k), (k, n)))
-    c = gp.full((m, n), float("nan"))
+    c = gp.full((m, n), float("nan"), dtype="float32")
     product[-(-m // 64), -(-n // 64)](a, b, c, m, n, k)
     want = a.astype("float64").to_numpy() @ b.astype("float64").to_numpy()
     assert np.linalg.norm(c.to_numpy() - want) <= 1e-6 * np.linalg.norm(want)
