@@ -340,8 +340,11 @@ template <class... T>
 using index_sequence_for = make_index_sequence<sizeof...(T)>;
 template <class T>
 struct tuple_size;
+// A const one of what has no size has none either: the compiler asks for it before it binds a plain struct's members.
+template <class T, size_t = tuple_size<T>::value>
+using pk_sim_sized = T;
 template <class T>
-struct tuple_size<const T> : tuple_size<T> {};
+struct tuple_size<const pk_sim_sized<T>> : tuple_size<T> {};
 template <class T>
 inline constexpr size_t tuple_size_v = tuple_size<T>::value;
 template <size_t I, class T>

@@ -53,8 +53,11 @@ class initializer_list {
 // What a structured binding asks for.
 template <class T>
 struct tuple_size;
+// A const one of what has no size has none either: the compiler asks for it before it binds a plain struct's members.
+template <class T, size_t = tuple_size<T>::value>
+using pk_sim_sized = T;
 template <class T>
-struct tuple_size<const T> : tuple_size<T> {};
+struct tuple_size<const pk_sim_sized<T>> : tuple_size<T> {};
 template <size_t I, class T>
 struct tuple_element;
 template <size_t I, class T>
