@@ -40,6 +40,15 @@ def test_nvrtc_takes_the_same_uses() -> None:
     compile_source(includes + HEAD + kernels, arch="sm_90a")
 
 
+@pytest.mark.parametrize("header", ["", "#include <cuda/std/tuple>\n", "#include <cuda/std/array>\n"])
+def test_members_of_a_plain_struct_are_bound_to_const_names(header: str) -> None:
+    out = gp.zeros(1, "int32")
+    code = "struct S { int a, b; }; __device__ S both() { return {3, 4}; }\n"
+    code += "__global__ void k(int *out) { const auto [a, b] = both(); out[0] = 10 * a + b; }"
+    gp.jit(header + code)[1, 1](out)
+    assert out.to_numpy()[0] == 34
+
+
 BARRIER = """#include <cuda/barrier>
 __global__ void k(int *out, int arrivals) {
   __shared__ cuda::barrier<cuda::thread_scope_block> bar;
