@@ -13,7 +13,7 @@ from rounded import normal
 
 import pygpukit as gp
 from pygpukit.core.backend import is_sim
-from pygpukit.jit.compile import simulator
+from pygpukit.jit.compile import simulator, tile
 from pygpukit.kernels import KernelSpec, launcher, registry
 from pygpukit.ops import host
 from pygpukit.ops.matmul import choose
@@ -32,6 +32,8 @@ def _checked(backend_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PYGPUKIT_CHECK", "1")
         monkeypatch.setattr(launcher, "_kernels", {})
         monkeypatch.setattr(simulator, "_FLAGS", tuple(flag for flag in simulator._FLAGS if flag != "-O2"))
+    elif why := tile.missing():
+        pytest.skip(why)
 
 
 def by_kernel(product: Callable[..., None], *arrays: Any, shape: tuple[int, ...]) -> gp.GPUArray:

@@ -27,7 +27,8 @@ from pygpukit.core.extras import install_command
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 COMMITTED = {DOCS / "results" / "h200" / "benchmark.json": DOCS / "images",
-             DOCS / "results" / "h200" / "sharing.json": DOCS / "results" / "h200"}  # fmt: skip
+             DOCS / "results" / "h200" / "sharing.json": DOCS / "results" / "h200",
+             DOCS / "results" / "h200" / "random" / "seed11.json": DOCS / "results" / "h200" / "random"}  # fmt: skip
 MOST_BYTES = 100_000
 
 
