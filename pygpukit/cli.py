@@ -169,6 +169,7 @@ def get(args: argparse.Namespace) -> int:
     """Do what `pygpukit get` was asked. Exit code 1, and the reasons, when it cannot be had."""
     from .core.errors import ModelNotFoundError
     from .models import cutlass
+    from .models.catalogue import ENTRIES
     from .models.fetch import get as get_model
 
     try:
@@ -177,7 +178,8 @@ def get(args: argparse.Namespace) -> int:
         else:
             print(get_model(args.name))
     except (ModelNotFoundError, OSError) as error:
-        print(f"pygpukit get: {error}", file=sys.stderr)
+        headers = "" if args.name in ENTRIES else "; cutlass fetches the headers of CUTLASS and CuTe"
+        print(f"pygpukit get: {error}{headers}", file=sys.stderr)
         return 1
     return 0
 

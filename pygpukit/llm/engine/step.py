@@ -49,7 +49,7 @@ class DecodeStep:
         self.sampler.choose(self._batch, self._bests)
 
     def choose(self) -> None:
-        """Launch what comes after the layers."""
+        """Launch the head and the sampling, which follow the layers."""
         self._network.head(self._buffers.x, self.sampler.logits, self._bests)
         self.sampler.choose(self._batch, self._bests)
 

@@ -150,7 +150,7 @@ def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
     """out = a @ b, stacks of matrices with the same batch axes: float16, bfloat16, or float32 rounded to tf32.
 
-    epilogue: what comes after the rounded product in the same launch, where finishes() says so.
+    epilogue: applied to the rounded product in the same launch, where finishes() says so.
     """
     if out.ndim > 2 and is_one_product(b, a, out):
         a, b, out = rows_of(a), matrix_of(b), rows_of(out)
