@@ -128,8 +128,12 @@ def pool_trim(device: int = 0) -> int:
     """Release cached memory to the device; returns bytes released."""
 
 def pool_evict(device: int, block: int) -> None: ...
-def pool_segment_export(device: int, address: int) -> tuple[int, int, int]:
-    """The segment that holds address: (file descriptor, segment address, segment bytes). The caller closes the descriptor."""
+def pool_segment_export(device: int, address: int) -> tuple[int, int, int, int]:
+    """The segment that holds address: (file descriptor, segment address, segment bytes, number of the export). The caller closes the
+    descriptor. Blocks of the segment stay on the device until pool_end_export()."""
+
+def pool_end_export(device: int, number: int) -> bool:
+    """The process that an export was for no longer maps the segment, or has ended. False if the segment is gone already."""
 
 def pool_hit_ns(device: int, nbytes: int, rounds: int) -> tuple[float, float]:
     """Mean nanoseconds of one allocation that hits the default pool's cache, and of one free, timed in Rust. GIL released.

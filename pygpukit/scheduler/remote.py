@@ -123,9 +123,12 @@ class RemoteCall(runner.Elsewhere):
                     "memory": worker.memory_bytes(),
                     "segments": handover.segments,
                     "arrays": handover.descriptions,
+                    "exports": list(handover.exports),
                     "hosts": hosts,
                 }
-                answer, received = process.exchange({**self._request, **more}, descriptors, stopped=stopped)
+                answer, received = process.exchange(
+                    {**self._request, **more}, descriptors, stopped=stopped, exports=handover.exports
+                )
             finally:
                 for descriptor in file:
                     os.close(descriptor)

@@ -48,7 +48,7 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
     used = dict.fromkeys(USED, 0)
     try:
         hosts = host.unpack(request["hosts"], descriptors[count:])
-        arguments = take_over(request["segments"], descriptors[:count], request["arrays"])
+        arguments = take_over(request["segments"], descriptors[:count], request["arrays"], request["exports"])
         _limit_pool(request["memory"])
         receiver = CodeReceiver(arguments, hosts)
         receiver.open(request["functions"], request["namespaces"])

@@ -6,7 +6,7 @@ import contextlib
 import mmap
 import os
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _core
@@ -14,6 +14,7 @@ from .._core import native
 from ..array.array import GPUArray
 from ..core.errors import GPUError
 from ..core.linux import available_bytes
+from .held import Export, hold
 
 _GRANULE = 2 << 20  # segments are mapped in pages of this size, on cuda and on the simulation
 _ALIGNMENT = 512  # of the pool's blocks: copies are aligned as their arrays are
@@ -22,12 +23,16 @@ Array = GPUArray | Any  # its compiled base is not known to the type checker
 
 
 class Handover:
-    """Contiguous arrays made ready for another process: pinned, their segments exported once each. Use as a context."""
+    """Contiguous arrays made ready for another process: pinned, their segments exported once each. Use as a context.
+
+    exports: those that end with it; who gives them to a process takes them out and ends them with what it maps.
+    """
 
     def __init__(self, arrays: Sequence[tuple[str, Array]]) -> None:
         self.descriptions: list[dict[str, Any]] = []
         self.segments: list[int] = []  # bytes of each
         self.descriptors: list[int] = []
+        self.exports: list[Export] = []
         self._starts: list[int] = []  # address of each here
         self._pinned: list[Array] = []
         try:
@@ -51,8 +56,9 @@ class Handover:
         for place, start in enumerate(self._starts):
             if start <= address < start + self.segments[place]:
                 return place
-        descriptor, start, nbytes = _core.pool_segment_export(device, address)
+        descriptor, start, nbytes, number = _core.pool_segment_export(device, address)
         self.descriptors.append(descriptor)
+        self.exports.append((device, number))
         self._starts.append(start)
         self.segments.append(nbytes)
         return len(self.segments) - 1
@@ -62,7 +68,8 @@ class Handover:
             os.close(descriptor)
         for array in self._pinned:
             native.unpin(array)
-        self.descriptors, self._pinned = [], []
+        end_exports(self.exports)
+        self.descriptors, self._pinned, self.exports = [], [], []
 
     def __enter__(self) -> Handover:
         return self
@@ -84,6 +91,7 @@ class HostCopies:
         self.segments = [-(-(end - start + start % _ALIGNMENT) // _GRANULE) * _GRANULE for _, start, end in spans]
         self.descriptions: list[dict[str, Any]] = []
         self.descriptors: list[int] = []
+        self.exports: list[Export] = []  # copies need none
         needed, there = sum(end - start for _, start, end in spans), available_bytes()
         if there is not None and needed > there:
             raise GPUError(f"the arrays' copies take {needed >> 20} MiB of host memory, {there >> 20} MiB are free")
@@ -124,6 +132,12 @@ class HostCopies:
         self.close()
 
 
+def end_exports(exports: Iterable[Export]) -> None:
+    """Blocks of segments that no other process maps any more may leave the device again."""
+    for device, number in exports:
+        _core.pool_end_export(device, number)
+
+
 _Span = tuple[int, int, int]  # device, first address, address behind the last
 
 
@@ -161,9 +175,11 @@ def _description(array: Array, segment: int, offset: int, device: int) -> dict[s
 class Segment:
     """A parent's segment mapped here; unmapped when the last array over it is gone."""
 
-    def __init__(self, descriptor: int, nbytes: int) -> None:
+    def __init__(self, descriptor: int, nbytes: int, export: Export | None) -> None:
         self.nbytes = nbytes
         self.address = native.import_segment(descriptor, nbytes)
+        if export is not None:
+            hold(self, export)
 
     def __del__(self) -> None:
         if hasattr(self, "address"):
@@ -172,9 +188,15 @@ class Segment:
 
 
 def take_over(
-    segments: Sequence[int], descriptors: Sequence[int], descriptions: Sequence[dict[str, Any]]
+    segments: Sequence[int],
+    descriptors: Sequence[int],
+    descriptions: Sequence[dict[str, Any]],
+    exports: Sequence[Sequence[int]] = (),
 ) -> list[Array]:
-    """The arrays of a Handover in this process. Raises ValueError for a description that leaves its segment."""
+    """The arrays of a Handover in this process. exports: of each segment, where the owner asks what is still held().
+
+    Raises ValueError for a description that leaves its segment.
+    """
     if len(segments) != len(descriptors):
         raise ValueError(f"{len(segments)} segments came with {len(descriptors)} file descriptors")
     mapped: dict[int, Segment] = {}
@@ -183,7 +205,8 @@ def take_over(
         native.set_device(d["device"])
         place = d["segment"]
         if place not in mapped:
-            mapped[place] = Segment(descriptors[place], segments[place])
+            export = (exports[place][0], exports[place][1]) if exports else None
+            mapped[place] = Segment(descriptors[place], segments[place], export)
         segment = mapped[place]
         if d["offset"] < 0 or d["offset"] + d["nbytes"] > segment.nbytes:
             raise ValueError(f"an array of {d['nbytes']} bytes at offset {d['offset']} leaves its segment")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import socket
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.linux import die_with_parent
+from .held import held
 from .protocol import VERSION, encode, plain, receive, send
 
 
@@ -21,19 +23,29 @@ def serve(channel: socket.socket) -> None:
             request, descriptors = receive(channel)
         except (EOFError, ConnectionError):
             return
+        failure: dict[str, str] | None = None
         try:
             try:
                 answer, returned = _answer(request, descriptors)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
-            body = encode(answer)
+            body = _encoded(answer)
         except Exception as error:
-            body, returned = encode({"ok": False, "error": _describe(error)}), []
+            failure, returned = _describe(error), []
+        if failure is not None:  # said here, where nothing holds the error, its frames and their arrays
+            body = _encoded({"ok": False, "error": failure})
         try:
             send(channel, body, returned)
         except ConnectionError:
             return
+
+
+def _encoded(answer: dict[str, Any]) -> bytes:
+    """The answer as it travels, with the segments that are still mapped here."""
+    if not answer["ok"] and held():
+        gc.collect()  # an error and its frames hold each other, and arrays with them
+    return encode({**answer, "held": held()})
 
 
 def _answer(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any], list[int]]:
@@ -66,7 +78,7 @@ def _call(request: dict[str, Any], descriptors: list[int]) -> Any:
     from .arrays import take_over
 
     function = _find(request["function"])
-    arrays = take_over(request["segments"], descriptors, request["arrays"])
+    arrays = take_over(request["segments"], descriptors, request["arrays"], request["exports"])
 
     def one(item: dict[str, Any]) -> Any:
         return arrays[item["array"]] if "array" in item else item["value"]

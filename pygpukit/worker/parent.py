@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .errors import WorkerDiedError, WorkerError, WorkerStoppedError, WorkerTaskError, WorkerTimeoutError
+from .held import Export
 from .protocol import MAX_DESCRIPTORS, VERSION, encode, plain, receive, send
 
 START_TIMEOUT_S = 60.0
@@ -45,6 +46,7 @@ class Worker:
         self._lock = threading.RLock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._lent: set[Export] = set()  # of segments that the process may have mapped
         if start:
             self.start()
 
@@ -116,8 +118,9 @@ class Worker:
                     **plain,
                     "segments": handover.segments,
                     "arrays": handover.descriptions,
+                    "exports": list(handover.exports),
                 }
-                answer, _ = self.exchange(request, handover.descriptors, timeout_s)
+                answer, _ = self.exchange(request, handover.descriptors, timeout_s, exports=handover.exports)
         if answer["ok"]:
             return answer["result"]
         error = answer["error"]
@@ -129,9 +132,12 @@ class Worker:
         descriptors: Sequence[int] = (),
         timeout_s: float | None = None,
         stopped: Callable[[], bool] | None = None,
+        exports: list[Export] | None = None,
     ) -> tuple[dict[str, Any], list[int]]:
         """One request and its answer; descriptors that come with it are the caller's to close.
 
+        exports: of the request's segments. They are taken out of the list, and end when an answer does not name them
+        as held any more, or with the process.
         stopped: asked all the while; when it says so the worker is killed and WorkerStoppedError raised. Raises
         WorkerTimeoutError and WorkerDiedError, and kills the worker for an interrupt.
         """
@@ -140,12 +146,17 @@ class Worker:
             channel = self._channel
             if channel is None:
                 raise self._died()
+            if exports:
+                self._lent.update(exports)
+                exports.clear()
             channel.settimeout(timeout_s)
             try:
                 send(channel, body, descriptors)
                 if stopped is not None or timeout_s is not None:
                     self._wait(channel, timeout_s, stopped)
-                return receive(channel)
+                answer, received = receive(channel)
+                self._keep({(device, number) for device, number in answer.pop("held")})
+                return answer, received
             except WorkerStoppedError:
                 self.kill()
                 raise
@@ -178,6 +189,14 @@ class Worker:
                     raise TimeoutError
             last_s, last_used_s = now_s, used_s
 
+    def _keep(self, held: set[Export]) -> None:
+        """The process maps these of what it was lent; its hold of the others has ended."""
+        ended, self._lent = self._lent - held, self._lent & held
+        if ended:
+            from .arrays import end_exports
+
+            end_exports(ended)
+
     def _died(self) -> WorkerDiedError:
         code = self._process.returncode if self._process is not None else None
         how = "was not started" if code is None else f"ended with {'signal' if code < 0 else 'exit code'} {abs(code)}"
@@ -191,6 +210,7 @@ class Worker:
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
+        self._keep(set())
 
     def restart(self) -> None:
         """A fresh process and context under the same name."""
@@ -205,6 +225,7 @@ class Worker:
                 self._channel = None
                 try:
                     self._process.wait(CLOSE_TIMEOUT_S)
+                    self._keep(set())
                 except subprocess.TimeoutExpired:
                     self.kill()
 

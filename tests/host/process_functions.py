@@ -41,6 +41,14 @@ def fail_in_its_own_way() -> None:
     raise OwnError("mine")
 
 
+def doubled(x: Any) -> Any:
+    return gp.add(x, x)
+
+
+def divide_by_zero(x: Any) -> float:
+    return float(x.to_numpy()[0]) / 0
+
+
 def scale(x: Any, factor: float) -> None:
     gp.jit(SOURCE, func="scale")(x, factor=factor, n=x.size)
 

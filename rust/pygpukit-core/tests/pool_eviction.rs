@@ -116,11 +116,36 @@ fn freeing_an_evicted_block_gives_its_address_back() {
 fn exported_segments_are_not_evicted() {
     let r = rig(4 * MIB, true);
     let block = r.alloc(4 * MIB, 0);
-    let (_, start, bytes) = r.pool.segment_export(block.address + 100).expect("mapped");
+    let (_, start, bytes, first) = r.pool.segment_export(block.address + 100).expect("mapped");
     assert_eq!((start, bytes), (block.address, 4 * MIB));
     assert!(matches!(r.pool.evict(block.block), Err(PoolError::Busy { .. })));
     assert!(matches!(r.pool.alloc(MIB, 0, NOBODY), Err(PoolError::OutOfMemory(_))));
     assert_eq!(r.pool.segment_export(5), Err(PoolError::BadAddress(5)));
+    let (.., second) = r.pool.segment_export(block.address).expect("mapped");
+    assert!(r.pool.end_export(first) && !r.pool.end_export(first));
+    assert!(
+        matches!(r.pool.evict(block.block), Err(PoolError::Busy { .. })),
+        "the other one still maps it"
+    );
+    assert!(r.pool.end_export(second));
+    r.pool.evict(block.block).expect("nobody maps it");
+}
+
+#[test]
+fn an_export_ends_with_the_memory_of_its_segment() {
+    let r = rig(u64::MAX, true);
+    let (first, second) = (r.alloc(512 * KIB, 0), r.alloc(512 * KIB, 0));
+    r.pool.evict(second.block).expect("not pinned");
+    let (_, start, _, old) = r.pool.segment_export(first.address).expect("mapped");
+    r.free(&first);
+    r.pool.trim().expect("no block is on the device");
+    r.pool.restore(second.block).expect("memory is there");
+    let (_, again, _, new) = r.pool.segment_export(second.address).expect("mapped");
+    assert_eq!(again, start, "other memory at the same address");
+    assert!(!r.pool.end_export(old));
+    assert!(matches!(r.pool.evict(second.block), Err(PoolError::Busy { .. })));
+    assert!(r.pool.end_export(new));
+    r.pool.evict(second.block).expect("nobody maps it");
 }
 
 /// A checkerboard: half of the memory is free, and no two neighbours are.

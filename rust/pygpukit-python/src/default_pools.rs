@@ -169,8 +169,14 @@ pub fn pool_evict(py: Python<'_>, device: i32, block: u64) -> PyResult<()> {
 }
 
 #[pyfunction]
-pub fn pool_segment_export(py: Python<'_>, device: i32, address: u64) -> PyResult<(i32, u64, u64)> {
+pub fn pool_segment_export(py: Python<'_>, device: i32, address: u64) -> PyResult<(i32, u64, u64, u64)> {
     let pool = default_pool(py, device)?;
     py.detach(|| pool.segment_export(address))
         .map_err(|error| pool_error(py, error))
+}
+
+#[pyfunction]
+pub fn pool_end_export(py: Python<'_>, device: i32, number: u64) -> PyResult<bool> {
+    let pool = default_pool(py, device)?;
+    Ok(py.detach(|| pool.end_export(number)))
 }

@@ -64,6 +64,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(default_pools::pool_trim, module)?)?;
     module.add_function(wrap_pyfunction!(default_pools::pool_evict, module)?)?;
     module.add_function(wrap_pyfunction!(default_pools::pool_segment_export, module)?)?;
+    module.add_function(wrap_pyfunction!(default_pools::pool_end_export, module)?)?;
     module.add_function(wrap_pyfunction!(pool_speed::pool_hit_ns, module)?)?;
     module.add_function(wrap_pyfunction!(pool_speed::eviction_ns, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::ring_head, module)?)?;

@@ -72,9 +72,10 @@ impl Pool {
         Ok(Place::Device(address, stream))
     }
 
-    /// The segment that holds `address`, for another process: (file descriptor, segment address, segment bytes). The caller closes the
-    /// descriptor. From then on blocks of that segment are not evicted. Errors: `BadAddress` (unknown, or evicted), `Driver`.
-    pub fn segment_export(&self, address: u64) -> PoolResult<(i32, u64, u64)> {
+    /// The segment that holds `address`, for another process: (file descriptor, segment address, segment bytes, number of the export).
+    /// The caller closes the descriptor. Until `end_export` blocks of that segment are not evicted. Errors: `BadAddress` (unknown, or
+    /// evicted), `Driver`.
+    pub fn segment_export(&self, address: u64) -> PoolResult<(i32, u64, u64, u64)> {
         let _slow = self.lock_slow();
         let (start, bytes, physical) = {
             let st = self.lock();
@@ -87,9 +88,14 @@ impl Pool {
             (start, segment.bytes, physical)
         };
         let descriptor = self.driver.physical_export(physical)?;
-        if let Some(segment) = self.lock().segments.get_mut(&start) {
-            segment.exported = true;
-        }
-        Ok((descriptor, start, bytes))
+        let number = self.lock().begin_export(start);
+        Ok((descriptor, start, bytes, number))
+    }
+
+    /// The process that an export was for no longer maps the segment, or has ended: its blocks can leave the device again. False if the
+    /// segment is gone, and the export with it.
+    pub fn end_export(&self, number: u64) -> bool {
+        let _slow = self.lock_slow();
+        self.lock().end_export(number)
     }
 }

@@ -172,7 +172,7 @@ impl Pool {
             if st.slab[slot].status == Status::Host {
                 return Ok(0);
             }
-            if st.segments[&st.segment_of(st.slab[slot].address)].exported {
+            if st.segments[&st.segment_of(st.slab[slot].address)].exports > 0 {
                 return Err(PoolError::Busy {
                     block,
                     why: "another process shares its segment",

@@ -21,7 +21,7 @@ impl Pool {
             let segment = &st.segments[&address];
             let Some(physical) = segment.physical else { return Ok(0) };
             let (bytes, mapped) = (segment.bytes, segment.mapped);
-            let keep = keep && !segment.exported && bytes <= self.spare_bytes;
+            let keep = keep && segment.exports == 0 && bytes <= self.spare_bytes;
             st.detach(address);
             let free = chunks.iter().filter(|&&slot| st.slab[slot].status == Status::Unbacked);
             let mut streams: Vec<u32> = free.flat_map(|&slot| st.slab[slot].streams.iter().copied()).collect();
@@ -60,8 +60,9 @@ impl Pool {
             st.counts.reserved -= bytes;
         }
         if let Some(segment) = st.segments.get_mut(&address) {
-            (segment.physical, segment.exported) = (None, false);
+            segment.physical = None;
         }
+        st.end_exports_of(address);
         self.record(kind::SEGMENT_UNMAP, address, bytes, st.counts.reserved);
         drop(st);
         self.drop_address(address);

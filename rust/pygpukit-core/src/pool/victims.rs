@@ -78,7 +78,7 @@ impl State {
                     segment_bytes: segment.bytes,
                     owner: if promises.contains_key(&account) { account } else { 0 },
                     last_use: self.slab.state(slot).last_use.load(Ordering::Relaxed),
-                    may_move: !segment.exported && self.slab.pins(slot) == 0,
+                    may_move: segment.exports == 0 && self.slab.pins(slot) == 0,
                 }
             }));
         }

@@ -22,8 +22,15 @@ pub(super) struct Segment {
     pub first: u32,
     pub physical: Option<u64>,
     pub mapped: bool,
-    /// Another process may have it mapped: its physical memory must stay the same one while blocks are in it.
-    pub exported: bool,
+    /// Exports that have not ended: another process may have it mapped, so its physical memory must stay the same one.
+    pub exports: u32,
+}
+
+/// Exports of segments, by numbers that are not used again: the end of one says nothing about a later segment at its address.
+#[derive(Default)]
+pub(super) struct Exports {
+    last: u64,
+    segments: BTreeMap<u64, u64>,
 }
 
 /// A freed block that other streams have yet to pass.
@@ -59,6 +66,7 @@ pub(super) struct State {
     pub streams: Streams,
     pub index: FreeIndex,
     pub segments: BTreeMap<u64, Segment>,
+    pub exports: Exports,
     pub pending: Vec<Pending>,
     pub staging: Option<Staging>,
     pub spares: Spares,
@@ -78,6 +86,7 @@ impl State {
             streams: Streams::new(),
             index: FreeIndex::default(),
             segments: BTreeMap::new(),
+            exports: Exports::default(),
             pending: Vec::new(),
             staging: None,
             spares: Spares::default(),

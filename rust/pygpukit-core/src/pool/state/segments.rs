@@ -35,7 +35,7 @@ impl State {
             first,
             physical: Some(physical),
             mapped: true,
-            exported: false,
+            exports: 0,
         };
         self.segments.insert(address, segment);
         self.counts.cached += bytes;
@@ -51,7 +51,7 @@ impl State {
             first,
             physical: None,
             mapped: false,
-            exported: false,
+            exports: 0,
         };
         self.segments.insert(address, segment);
         self.counts.free_chunks += 1;
@@ -64,6 +64,34 @@ impl State {
             self.counts.free_chunks -= 1;
         }
         self.segments.remove(&address);
+    }
+
+    /// Counts one more process that may map a segment; returns the export's number.
+    pub fn begin_export(&mut self, segment: u64) -> u64 {
+        self.exports.last += 1;
+        self.exports.segments.insert(self.exports.last, segment);
+        self.segments.get_mut(&segment).expect("a segment").exports += 1;
+        self.exports.last
+    }
+
+    /// The process of an export no longer maps its segment; false if the export has ended already.
+    pub fn end_export(&mut self, number: u64) -> bool {
+        let Some(segment) = self.exports.segments.remove(&number) else {
+            return false;
+        };
+        self.segments
+            .get_mut(&segment)
+            .expect("exports end with their segment")
+            .exports -= 1;
+        true
+    }
+
+    /// The segment's physical memory is gone: whoever maps it still has it alone.
+    pub fn end_exports_of(&mut self, segment: u64) {
+        self.exports.segments.retain(|_, of| *of != segment);
+        if let Some(segment) = self.segments.get_mut(&segment) {
+            segment.exports = 0;
+        }
     }
 
     /// The segment's free memory can no longer be handed out.
