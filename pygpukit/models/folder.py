@@ -9,8 +9,9 @@ from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models.convert import convert
 from pygpukit.models.documents import read_object
+from pygpukit.models.quantised.methods import quantised
+from pygpukit.models.quantised.tensors import Tensors
 from pygpukit.models.safetensors import load_safetensors, weights_of
-from pygpukit.models.scaled import check_formats, scales_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,10 @@ class FolderCheckpoint:
         self.name = name
         self.folder = path if path.is_dir() else path.parent
         self.config = _optional(self.folder / "config.json")
+        if "quantization_config" not in self.config:  # ModelOpt keeps it in a file of its own
+            more = _optional(self.folder / "hf_quant_config.json").get("quantization")
+            if more is not None:
+                self.config["quantization_config"] = {"quant_method": "modelopt", **more}
         self.generation = _optional(self.folder / "generation_config.json")
         if path.is_dir():
             if not self.config:
@@ -37,25 +42,25 @@ class FolderCheckpoint:
         self._stored = {name.removeprefix("transformer."): name for name in self._file.tensor_names}
         self._tokenizer: Tokenizer | None = None
         try:
-            self._scales = scales_of(self.config, self._stored, self._kept_as, str(path))
-            check_formats(self._scales, self._kept, str(path))
+            self._tensors = Tensors(self._stored, self._kept, self._kept_as, self._kept_shape, str(path))
+            self._quantised = quantised(self.config, self._tensors)
         except BaseException:
             self._file.close()
             raise
 
     def names(self) -> tuple[str, ...]:
-        return tuple(name for name in self._stored if name not in self._scales.beside)
+        return self._quantised.names(self._tensors)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self._file.tensor_info(self._stored[name]).shape)
+        weight = self._quantised.own.get(name)
+        return self._kept_shape(name) if weight is None else weight.shape(self._tensors)
 
     def dtype(self, name: str) -> DataType:
-        return float32 if name in self._scales.own else self._kept_as(name)
+        return float32 if name in self._quantised.own else self._kept_as(name)
 
     def read(self, name: str, dtype: DataType | None = None) -> np.ndarray[Any, Any]:
-        have = self.dtype(name)
-        scaled = name in self._scales.own
-        values = self._scales.values(name, self._kept, self._kept_as) if scaled else self._kept(name)
+        have, weight = self.dtype(name), self._quantised.own.get(name)
+        values = self._kept(name) if weight is None else weight.values(self._tensors)
         return convert(values, have, dtype or have)
 
     def _kept(self, name: str) -> np.ndarray[Any, Any]:
@@ -64,6 +69,9 @@ class FolderCheckpoint:
 
     def _kept_as(self, name: str) -> DataType:
         return self._file.tensor_info(self._stored[name]).dtype.data_type
+
+    def _kept_shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._file.tensor_info(self._stored[name]).shape)
 
     def stored(self, name: str) -> tuple[str, np.ndarray[Any, Any], bool] | None:
         kind = {bfloat16: "BF16", float16: "F16"}.get(self.dtype(name))

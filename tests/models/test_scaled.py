@@ -9,20 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from models.quantised_folders import e4m3
 
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models import open_checkpoint
 
 SPELLINGS = {np.dtype(np.float32): "F32", np.dtype(np.int8): "I8", np.dtype(np.uint8): "U8", np.dtype(np.int32): "I32"}
 Arrays = dict[str, tuple[str, np.ndarray]]
-
-
-def e4m3(code: int) -> float:
-    """The number of a float8 E4M3 code."""
-    sign, exponent, fraction = (-1.0 if code & 128 else 1.0), code >> 3 & 15, code & 7
-    if exponent == 0:
-        return sign * fraction / 8 * 2.0**-6
-    return sign * (1 + fraction / 8) * 2.0 ** (exponent - 7)
 
 
 def folder(path: Path, tensors: dict[str, Any], **quantisation: Any) -> Path:
@@ -102,6 +95,16 @@ def test_int8_of_bitsandbytes(tmp_path: Path) -> None:
         open_checkpoint(folder(tmp_path / "m", tensors, **quantisation))
 
 
+def test_powers_of_two_for_blocks_of_32(tmp_path: Path) -> None:
+    codes = CODES[:, :192]
+    exponents = RNG.integers(100, 140, (300, 6)).astype(np.uint8)
+    tensors = {"a.weight": ("F8_E4M3", codes), "a.weight_scale": exponents}
+    quantisation = {"quant_method": "compressed-tensors", "format": "mxfp8-quantized"}
+    model = open_checkpoint(folder(tmp_path / "m", tensors, **quantisation))
+    want = FLOATS[codes] * 2.0 ** (np.repeat(exponents, 32, axis=1).astype(np.float64) - 127)
+    np.testing.assert_array_equal(model.read("a.weight"), want)
+
+
 def test_scales_count_without_a_configuration(tmp_path: Path) -> None:
     scale = scales(300)
     model = open_checkpoint(folder(tmp_path / "m", {"a.weight": INTS, "a.weight_scale": scale}))
@@ -116,10 +119,10 @@ def test_scales_count_without_a_configuration(tmp_path: Path) -> None:
         ({"a.weight": INTS}, {}, "'a.weight' is int8 and has no scale"),
         ({"a.weight": CODES}, {}, "'a.weight' is uint8"),
         ({"a.weight": ("F8_E4M3", CODES)}, {"quant_method": "fp8"}, "no scale"),
-        ({"a.qweight": CODES}, {"quant_method": "gptq", "bits": 4}, "quantised by 'gptq'"),
+        ({"a.qweight": CODES}, {"quant_method": "gptq", "bits": 5}, "to 5 bits"),
         ({"a.weight": CODES}, {"quant_method": "bitsandbytes", "load_in_4bit": True}, "load_in_4bit"),
-        ({"a.weight": CODES}, {"quant_method": "modelopt", "quant_algo": "NVFP4"}, "NVFP4"),
-        ({"a.weight": CODES}, {"quant_method": "compressed-tensors", "format": "pack-quantized"}, "pack-quantized"),
+        ({"a.weight": CODES}, {"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "W4A8_AWQ"),
+        ({"a.weight": CODES}, {"quant_method": "compressed-tensors", "format": "marlin-24"}, "marlin-24"),
         ({"a.weight": CODES}, {"quant_method": ["fp8"]}, "quantised by"),
         ({"a.weight": CODES}, {"quant_method": "fp8", "weight_block_size": [0, 1]}, "weight_block_size"),
     ],

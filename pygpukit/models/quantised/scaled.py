@@ -1,0 +1,113 @@
+"""Weights of eight bits with scales beside them: one for a tensor, a row, a block or a group of a row.
+
+FP8 of DeepSeek, Qwen and FBGEMM, ModelOpt's FP8, compressed-tensors (MXFP8 too), and bitsandbytes' int8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit.core.dtypes import float8_e4m3, float8_e5m2, int8, uint8
+from pygpukit.models.quantised.tensors import Tensors
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+FLOATS = (float8_e4m3, float8_e5m2)
+CODES = (*FLOATS, int8, uint8)
+WEIGHT = ".weight"
+_BLOCK = (128, 128)
+_FORMAT = ".weight_format"  # bitsandbytes: 0 for rows as they are
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """(code - zero) * scale. zero: the codes of zero; block: how long blocks are, if it is given."""
+
+    code: str
+    scale: str
+    zero: str | None = None
+    block: tuple[int, int] | None = None
+    divisor: float = 1.0
+
+    kind = "8 bits with scales"
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return self.code, self.scale, *([] if self.zero is None else [self.zero])
+
+    def shape(self, stored: Tensors) -> tuple[int, ...]:
+        return stored.shape(self.code)
+
+    def values(self, stored: Tensors) -> Array:
+        import numpy as np
+
+        values = stored.floats(self.code)
+        values = values if values.flags.writeable else values.copy()
+        steps = self._steps(stored)
+        if self.zero is not None:
+            values -= _spread(stored, stored.floats(self.zero), values.shape, self.block, self.zero)
+        with np.errstate(all="ignore"):
+            values *= _spread(stored, steps, values.shape, self.block, self.scale)
+            if self.divisor != 1.0:
+                values /= np.float32(self.divisor)
+        return values
+
+    def _steps(self, stored: Tensors) -> Array:
+        if stored.dtype(self.scale) == uint8:
+            from pygpukit.models.quantised.fp4 import powers
+
+            return powers(stored.read(self.scale))
+        return stored.floats(self.scale)
+
+
+def scaled(stored: Tensors, name: str, block: tuple[int, int] | None, quantised: bool) -> Scaled | None:
+    """The weight of that name if it has 8 bits; None if it has not. Raises ModelFileError for one without a scale."""
+    kind = stored.dtype(name)
+    if not name.endswith(WEIGHT) or kind not in CODES:
+        return None
+    by_row = f"{name.removesuffix(WEIGHT)}.SCB"
+    if by_row in stored.names and kind == int8:
+        return Scaled(name, by_row, divisor=127.0)
+    scale = next((other for other in (f"{name}_scale_inv", f"{name}_scale") if other in stored.names), None)
+    if scale is not None and kind != uint8:
+        zero = f"{name}_zero_point"
+        return Scaled(name, scale, zero if zero in stored.names else None, block)
+    if quantised or kind not in FLOATS:
+        raise stored.error(f"the weight {name!r} is {kind.name} and has no scale beside it")
+    return None
+
+
+def check_formats(stored: Tensors) -> None:
+    """Raises ModelFileError where bitsandbytes' weights are in another order than rows."""
+    for name in stored.names:
+        if name.endswith(_FORMAT) and stored.read(name).any():
+            raise stored.error(f"{name} is {stored.read(name).tolist()!r}; what is read is 0, rows")
+
+
+def _spread(stored: Tensors, scale: Array, shape: tuple[int, ...], block: tuple[int, int] | None, name: str) -> Array:
+    """Scales of a tensor, of rows or of blocks, in a shape that broadcasts with the weight's."""
+    import numpy as np
+
+    if scale.size == 1:
+        return scale.reshape(())
+    if len(shape) == 2 and scale.size == shape[0] and scale.shape in ((shape[0],), (shape[0], 1)):
+        return scale.reshape(-1, 1)
+    if len(shape) == 2 and scale.ndim == 2 and 0 not in scale.shape:
+        sizes = block or _block(shape, scale.shape)
+        if tuple(-(-length // size) for length, size in zip(shape, sizes, strict=True)) == scale.shape:
+            rows = np.repeat(scale, sizes[0], axis=0)[: shape[0]]
+            return np.repeat(rows, sizes[1], axis=1)[:, : shape[1]]
+    raise stored.error(f"the scales {name!r} of shape {scale.shape} do not fit a weight of {shape}")
+
+
+def _block(shape: tuple[int, ...], counts: tuple[int, ...]) -> tuple[int, int]:
+    """The block shape where the file gives none: groups of a row, or 128 by 128, or what divides the weight evenly."""
+    if counts[0] == shape[0]:
+        return 1, max(shape[1] // counts[1], 1)
+    if counts == (-(-shape[0] // _BLOCK[0]), -(-shape[1] // _BLOCK[1])):
+        return _BLOCK
+    return max(shape[0] // counts[0], 1), max(shape[1] // counts[1], 1)
