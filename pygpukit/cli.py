@@ -108,6 +108,12 @@ def parser() -> Parser:
     serve.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help="of weights and cache")
     serve.add_argument("--context", type=int, help="tokens of a conversation, at most")
     serve.add_argument("--slots", type=int, default=2, help="contexts that the KV cache has room for (%(default)s)")
+    serve.add_argument(
+        "--models", nargs="+", default=[], metavar="MODEL", help="more of them, each loaded when it is first asked for"
+    )
+    serve.add_argument(
+        "--cors", nargs="+", default=[], metavar="ORIGIN", help='pages that may ask: "http://localhost:3000", "*"'
+    )
     return p
 
 

@@ -20,7 +20,7 @@ _MODULES = {
     "tts": ("speech from English text", ("hibari",)),
     "audio": ("sound files beside WAV", ("scipy", "soundfile")),
     "lab": ("notebooks", ("jupyterlab", "ipywidgets", "anywidget", "matplotlib", "ipykernel")),
-    "serve": ("serving a model", ("starlette", "uvicorn")),
+    "serve": ("serving a model", ("starlette", "uvicorn", "prometheus_client")),
 }
 
 

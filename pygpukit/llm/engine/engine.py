@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence as Several
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.array import factory
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from pygpukit.nn.transformer import Transformer
 
 _CHUNK = 512  # tokens that are passed through the layers at once where nothing is generated
+
+
+class Occupancy(NamedTuple):
+    """Requests that run and wait, and blocks of the KV cache: all, and those of requests that run."""
+
+    running: int
+    waiting: int
+    blocks: int
+    used_blocks: int
 
 
 class Engine:
@@ -48,6 +57,15 @@ class Engine:
             if self._loop is None:
                 self._loop = Loop(self.network, self._slots * self._blocks(self.context), name=self.name)
             return self._loop
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """Requests and blocks of this moment; allocates nothing."""
+        if self._loop is None:
+            return Occupancy(0, 0, self._slots * self._blocks(self.context), 0)
+        scheduler = self._loop.scheduler
+        blocks = scheduler.blocks
+        return Occupancy(len(scheduler.running), len(scheduler.waiting), blocks.count, blocks.count - blocks.free)
 
     def open(
         self,

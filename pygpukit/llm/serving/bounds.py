@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.llm.serving.requests import RequestError
+from pygpukit.llm.serving.errors import RequestError
 
 if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
@@ -17,17 +18,19 @@ RETRY_S = 1  # when to come again, where too many wait
 _longest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
-def check_size(model: CausalTransformerModel, prompts: Iterable[Any]) -> None:
+def check_size(model: CausalTransformerModel, prompts: Iterable[Any], variables: Mapping[str, Any]) -> None:
     """Raises RequestError for a text that has more characters than a context of the longest tokens, or messages of
-    which there are more than tokens: so none is split into tokens that cannot fit."""
+    which there are more than tokens: so none is split into tokens that cannot fit. variables: of the chat template,
+    which may write them beside the messages."""
     tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is None:
         return
     max_bytes = model.context * _longest_token(tokenizer)
+    beside = len(json.dumps(variables, ensure_ascii=False)) if variables else 0
     for prompt in prompts:
         is_text = isinstance(prompt, str)
         texts = [prompt] if is_text else [message["content"] for message in prompt if isinstance(message, dict)]
-        length = sum(map(len, texts))
+        length = sum(map(len, texts)) + beside
         if length > max_bytes or len(texts) > model.context:
             raise RequestError(
                 f"the prompt has {length} characters in {len(texts)} texts; the context of {model.context} tokens has "

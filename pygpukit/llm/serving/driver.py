@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from pygpukit.core.errors import GPUError
-from pygpukit.llm.serving.requests import RequestError
+from pygpukit.llm.serving.errors import RequestError
 
 if TYPE_CHECKING:
     from pygpukit.llm.generation import Generation, Token
     from pygpukit.llm.model import CausalTransformerModel
+    from pygpukit.llm.serving.metrics import Metrics
 
 
 class Running:
@@ -21,6 +22,7 @@ class Running:
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
+        self.seconds: float | None = None  # of the newest token
         self._queue: asyncio.Queue[Token | BaseException | None] = asyncio.Queue()
 
     def stop(self) -> None:
@@ -60,8 +62,8 @@ class Running:
 class Driver:
     """Runs a model as long as there are answers under way; made and asked in an event loop."""
 
-    def __init__(self, model: CausalTransformerModel) -> None:
-        self._model = model
+    def __init__(self, model: CausalTransformerModel, metrics: Metrics) -> None:
+        self._model, self._metrics = model, metrics
         self._running: dict[Running, None] = {}
         self._lock = threading.Lock()
         self._drives = False
@@ -96,8 +98,11 @@ class Driver:
             if failed is not None and not any(taken.values()):
                 taken = {running: [failed, None] for running in taken}
             ended = [running for running, items in taken.items() if items and items[-1] is None]
+            for running, items in taken.items():
+                self._measure(running, items)
             for running in ended:
                 running.generation.close()
+                self._metrics.answer(self._model.name, running.generation.completion)
             with contextlib.suppress(RuntimeError):  # the server has ended, and nobody listens
                 loop.call_soon_threadsafe(_put, taken)
             with self._lock:
@@ -106,6 +111,12 @@ class Driver:
                 if not self._running:
                     self._drives = False
                     return
+
+    def _measure(self, running: Running, items: list[Token | BaseException | None]) -> None:
+        for item in items:
+            if item is not None and not isinstance(item, BaseException):
+                self._metrics.token(self._model.name, item, running.seconds)
+                running.seconds = item.seconds
 
 
 def _put(taken: dict[Running, list[Token | BaseException | None]]) -> None:

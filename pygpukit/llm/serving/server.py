@@ -1,4 +1,4 @@
-"""A server of one model: in a thread beside a notebook, or until Ctrl-C from the command line."""
+"""A server of models: in a thread beside a notebook, or until Ctrl-C from the command line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 import socket
 import sys
 import threading
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from pygpukit.core.extras import need
 
 if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
+    from pygpukit.llm.serving.models import Load
 
 _PATIENCE_S = 30
 
@@ -26,26 +28,63 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | bool = True,
+    *,
+    models: Iterable[str] = (),
+    origins: Iterable[str] = (),
 ) -> Server:
     """Serve a model by OpenAI's protocol in a thread of this process; `.url` and `.token` say how to reach it.
 
-    host: this machine only, unless told otherwise. port: 0 takes a free one. token: the API key that clients must send;
-    True makes one, False asks for none, which only a server of this machine may do. Use `with`, or close(), to end it.
-    Raises ValueError for a server without a token that others could reach, OSError where the port is taken, and
-    ModuleNotFoundError without the extra `serve`.
+    Use `with`, or close(), to end it.
+
+    Parameters
+    ----------
+    model : CausalTransformerModel
+        The model, as `gp.llm.load` gives it.
+    host : str
+        Where to listen: this machine only, unless told otherwise.
+    port : int
+        0 takes a free one.
+    token : str or bool
+        The API key that clients must send; True makes one, False asks for none, which only a server of this machine
+        may do.
+    models : iterable of str
+        Names or paths of further models, each loaded as by `gp.llm.load` when it is first asked for.
+    origins : iterable of str
+        Pages of other sites that may ask, such as "http://localhost:3000"; "*" for all (CORS).
+
+    Raises
+    ------
+    ValueError
+        For a server without a token that others, or pages of any site, could ask.
+    OSError
+        Where the port is taken.
+    ModuleNotFoundError
+        Without the extra `serve`.
     """
-    return Server(model, Place(host, port, token)).start()
+
+    def bring(source: str, name: str) -> CausalTransformerModel:
+        from pygpukit.llm import load
+
+        return load(source, name=name, progress=False)
+
+    return Server(model, Place(host, port, token, origins), models, bring).start()
 
 
 class Place:
     """Where a server listens, and who may ask it: taken before a model is loaded, which takes longer."""
 
-    def __init__(self, host: str, port: int, token: str | bool) -> None:
-        for module in ("starlette", "uvicorn"):
+    def __init__(self, host: str, port: int, token: str | bool, origins: Iterable[str] = ()) -> None:
+        for module in ("starlette", "uvicorn", "prometheus_client"):
             need(module, "serve", "serving a model")
-        if (token is False or token == "") and not _is_loopback(host):
-            raise ValueError(f"host is {host!r}, which others can reach, so a token is needed")
-        self.host = host
+        self.host, self.origins = host, tuple(origins)
+        if token is False or token == "":
+            if not _is_loopback(host):
+                raise ValueError(f"host is {host!r}, which others can reach, so a token is needed")
+            if "*" in self.origins:
+                raise ValueError("origins has '*', so that pages of any site can ask: a token is needed")
+        for origin in self.origins:
+            if origin != "*" and not _is_origin(origin):
+                raise ValueError(f"origins has {origin!r}; give '*', or addresses such as 'http://localhost:3000'")
         self.token: str | None = secrets.token_urlsafe(24) if token is True else token or None
         self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
@@ -64,16 +103,17 @@ class Place:
 
 
 class Server:
-    """A served model; see serve()."""
+    """Served models; see serve(). load: brings one of those that are named only."""
 
-    def __init__(self, model: CausalTransformerModel, place: Place) -> None:
+    def __init__(self, model: CausalTransformerModel, place: Place, models: Iterable[str], load: Load) -> None:
         from pygpukit.llm.serving.application import Application
         from pygpukit.llm.serving.connections import BoundedProtocol, max_connections
+        from pygpukit.llm.serving.models import Models
 
         self.token, self.host, self._socket = place.token, place.host, place.socket
         self.port: int = self._socket.getsockname()[1]
         names = ["127.0.0.1", "localhost", "[::1]", self.host] if _is_loopback(self.host) else ["*"]
-        self._application = application = Application(model, self.token, names)
+        self._application = application = Application(Models(model, models, load), self.token, names, place.origins)
         protocol = type("Protocol", (BoundedProtocol,), {"limit": max_connections(), "idle": {}})
         uvicorn: Any = need("uvicorn", "serve", "serving a model")
         config = uvicorn.Config(
@@ -136,9 +176,10 @@ def command(args: argparse.Namespace) -> int:
 
     place = None
     try:
-        place = Place(args.host, args.port, False if args.no_token else args.token or True)
-        model = load(args.model, dtype=args.dtype, context=args.context, slots=args.slots)
-        server = Server(model, place)
+        place = Place(args.host, args.port, False if args.no_token else args.token or True, args.cors)
+        form = {"dtype": args.dtype, "context": args.context, "slots": args.slots}
+        model = load(args.model, **form)
+        server = Server(model, place, args.models, lambda source, name: load(source, name=name, progress=False, **form))
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
         said = error.strerror if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else error
         print(f"pygpukit serve: {said}", file=sys.stderr)
@@ -154,6 +195,14 @@ def command(args: argparse.Namespace) -> int:
     finally:
         server.close()
     return 0
+
+
+def _is_origin(text: str) -> bool:
+    """True for a scheme and a host, perhaps with a port, and nothing more: as browsers send it."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text)
+    return bool(parts.scheme and parts.netloc) and text == f"{parts.scheme}://{parts.netloc}"
 
 
 def _is_loopback(host: str) -> bool:

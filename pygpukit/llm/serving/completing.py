@@ -1,0 +1,178 @@
+"""Chats and completions: answers at once or as streams, which end when nobody listens any more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from pygpukit.core.errors import InvalidSpecError, ModelFileError, TaskRejectedError
+from pygpukit.llm.serving import bounds, requests
+from pygpukit.llm.serving.answers import Answer
+from pygpukit.llm.serving.driver import Running
+from pygpukit.llm.serving.errors import RequestError
+from pygpukit.llm.serving.models import Models, Served
+from pygpukit.llm.serving.requests import Asked
+from pygpukit.llm.serving.thinking import variables_of
+
+if TYPE_CHECKING:
+    from pygpukit.llm.generation import Generation
+
+_FIELDS = {"variables": "chat_template_kwargs", "max_new_tokens": "max_tokens"}  # what requests call settings
+
+
+class Completing:
+    """Answers requests with the models of a server."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    async def answer(self, request: Request, asked: Asked, chat: bool) -> Response:
+        """The answer to a request of /v1/chat/completions, or of /v1/completions. Raises RequestError."""
+        served = await self._models.get(asked.model)
+        answer = Answer(served.model.name, chat, asked.logprobs)
+        client = asked.user or (request.client.host if request.client else "")
+        gone = asyncio.ensure_future(_gone(request))
+        all_running: list[Running] = []
+        gone.add_done_callback(lambda _: _stop(all_running))
+        try:
+            settings = self._settings(asked, served)
+            await self._check_prompts(asked, served, settings)
+            # All are opened before the answer begins, so that what is wrong with one has its status.
+            for prompt in asked.prompts:
+                for sample in range(asked.samples):
+                    own = settings | ({"request": sample} if sample else {})
+                    all_running.append(await self._open(asked, served, prompt, own, client))
+                    if gone.done():
+                        return Response(status_code=499)
+            if asked.stream:
+                streaming = list(all_running)
+                all_running.clear()  # from here on the stream notices who leaves
+                return _Stream(self._events(asked, answer, streaming), lambda: _stop(streaming))
+            completions = []
+            for running in all_running:
+                async for _ in running.tokens():
+                    pass
+                completions.append(running.generation.completion)
+                if gone.done():
+                    return Response(status_code=499)
+                if self._models.stopping and completions[-1].finish_reason == "cancelled":
+                    raise _ending()
+            return JSONResponse(answer.complete(completions, asked.samples))
+        finally:
+            _stop(all_running)
+            gone.cancel()
+
+    def _settings(self, asked: Asked, served: Served) -> dict[str, Any]:
+        """The settings of model.stream() that all answers share."""
+        template = getattr(getattr(served.model, "tokenizer", None), "chat_template", None)
+        variables = variables_of(asked.effort, template) | asked.variables
+        settings = requests.defaults(served.model) | asked.settings
+        return settings | ({"variables": variables} if variables else {})
+
+    async def _check_prompts(self, asked: Asked, served: Served, settings: dict[str, Any]) -> None:
+        """Raises RequestError for what would be refused later, when others have been answered already."""
+        count = len(asked.prompts) * asked.samples
+        if count > bounds.MAX_ANSWERS:
+            raise RequestError(f"the request asks for {count} answers, {bounds.MAX_ANSWERS} at most", "prompt")
+        bounds.check_size(served.model, asked.prompts, settings.get("variables", {}))
+        for prompt in asked.prompts[1:]:
+            with _refusals(prompt):
+                await run_in_threadpool(served.model.check, prompt)
+
+    async def _events(self, asked: Asked, answer: Answer, all_running: list[Running]) -> AsyncIterator[str]:
+        """The pieces of a stream. Starlette cancels this when the client goes."""
+        completions = []
+        try:
+            for index, running in enumerate(all_running):
+                for piece in answer.begin(index):
+                    yield _event(piece)
+                async for token in running.tokens():
+                    for piece in answer.token(index, token):
+                        yield _event(piece)
+                completions.append(running.generation.completion)
+                if self._models.stopping and completions[-1].finish_reason == "cancelled":
+                    raise _ending()
+                yield _event(answer.end(index, completions[-1].finish_reason))
+            if asked.usage:
+                yield _event(answer.usage(completions, asked.samples))
+            yield "data: [DONE]\n\n"
+        except RequestError as error:  # the status is sent already
+            yield _event(error.body())
+        finally:
+            _stop(all_running)
+
+    async def _open(self, asked: Asked, served: Served, prompt: Any, settings: dict[str, Any], client: str) -> Running:
+        """A generation that waits for its turn. Raises RequestError for what the model refuses, and where too many
+        wait."""
+        limit = asked.max_new_tokens or served.model.context
+
+        def opened() -> Generation:
+            return served.model.stream(prompt, limit, stop=asked.stop, client=client, **settings)
+
+        try:
+            with _refusals(prompt):
+                generation = await run_in_threadpool(opened)
+        except RequestError as error:
+            if error.status == 429:
+                self._models.metrics.refusal(served.model.name)
+            raise
+        running = served.driver.start(generation)
+        if self._models.stopping:
+            running.stop()
+        return running
+
+
+class _Stream(StreamingResponse):  # type: ignore[misc,unused-ignore]
+    """Server-sent events. stop() is called when the answer has ended, or could not begin."""
+
+    def __init__(self, events: AsyncIterator[str], stop: Callable[[], None]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+        self._stop = stop
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._stop()
+
+
+def _event(body: dict[str, Any]) -> str:
+    # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
+    return f"data: {json.dumps(body)}\n\n"
+
+
+async def _gone(request: Request) -> None:
+    """Returns when the client has left. The request's body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _stop(all_running: list[Running]) -> None:
+    for running in all_running:
+        running.stop()
+
+
+def _ending() -> RequestError:
+    return RequestError("the server is stopping", status=503)
+
+
+@contextlib.contextmanager
+def _refusals(prompt: Any) -> Iterator[None]:
+    """A refusal of the model as an error of the protocol that names the field of the request."""
+    try:
+        yield
+    except InvalidSpecError as error:
+        is_chat = isinstance(prompt, list) and any(isinstance(message, dict) for message in prompt)
+        field = _FIELDS.get(error.field or "", error.field)
+        raise RequestError(str(error), "messages" if is_chat and field == "prompt" else field) from None
+    except TaskRejectedError as error:
+        raise RequestError(str(error), status=429, retry_s=bounds.RETRY_S) from None
+    except (ModelFileError, ValueError) as error:
+        raise RequestError(str(error)) from None
