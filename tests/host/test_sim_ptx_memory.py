@@ -323,7 +323,22 @@ WRONG = {
     'asm("add.u32 %0, %0, |2.5;" : "+r"(x));': "the number 2.5 stands where .u32 is expected",
     'asm("|.shared .b32 y; add.u32 %0, %0, 1;" : "+r"(x));': "the directive .shared in an asm statement",
     'asm("|mov.u32 %0, {%0, 1};" : "+r"(x));': "mov.u32 cannot run",
+    'asm("|tcgen05.fence.cta_group::%0.go;" :: "n"(2u));': "tcgen05.fence.cta_group::2.go cannot run",
+    'asm("|tcgen05.fence.cta_group::%0.go;" :: "n"(sizeof(x)));': "tcgen05.fence.cta_group::%0.go cannot run",
+    'asm("|add.u%1 %0, %0, 1;" : "+r"(x) : "n"(sizeof(x)));': "puts into an opcode must be a literal there",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("width", ["2", " 0x2u ", "(2)"])
+def test_a_number_may_be_a_part_of_an_opcode(width: str) -> None:
+    source = """extern "C" __global__ void k(const float *x, float *out) {
+      asm("{ .reg .pred p; .reg .b%[bits] r%2; setp.ne.u%[bits] p, %2, %3; mov.b32 r%2, %3; "
+          "ld.global.v%2.f%[bits] {%0, %1}, [%4 + 8]; @!p add.s32 %1, r%2, 5; }"
+          : "=f"(out[0]), "=r"(*(int *)&out[1]) : "n"(WIDTH), "r"(2), "l"(x), [bits] "n"(32));
+    }"""
+    out = gp.from_numpy(np.full(2, -1, "f4"))
+    launch(source.replace("WIDTH", width), 1, 1, gp.from_numpy(np.arange(4, dtype="f4")), out)
+    assert out.to_numpy()[0] == 2 and out.to_numpy().view("i4")[1] == 7
 
 
 @pytest.mark.parametrize("marked", WRONG)

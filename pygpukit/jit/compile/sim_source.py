@@ -75,6 +75,7 @@ _REQUIRED = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+):\
 _UNDEFINED = re.compile(
     r"(?:(?P<file>.*?):(?P<line>\d+): )?.*?undefined (?:reference to|symbol:) [`']?(?P<what>[^'\n]*)"
 )
+FAULTY_PTX = re.compile(r"static assertion failed.*?: (?=inline PTX: )")  # of a template (pygpukit.jit.ptx.translate)
 _FLAG = re.compile(r" \[-[fW][\w=-]+\]$")  # names an option of the compiler that the user did not give
 
 
@@ -251,7 +252,7 @@ class _LogReader:
             self.messages.append(f"{self._name}:{undefined['line'] if ours else 1}: error: {what}")
 
     def _message(self, match: re.Match[str]) -> None:
-        text = with_remedy(_FLAG.sub("", match["text"]))
+        text = FAULTY_PTX.sub("", with_remedy(_FLAG.sub("", match["text"])))
         if match["kind"] != "note":
             self.place_waiting(f"{self._name}:1")
         elif match["file"] in self._files and text.startswith(("in instantiation of", "in expansion of macro")):

@@ -134,7 +134,6 @@ def compile(
     headers = sim_headers.folder()
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
-        text.write_text(prepared.text, encoding="utf-8")
         macros_file = Path(folder) / "macros.h"
         switches = (*prepared.switches, *sim_textures.switches(source, [*options, *defines]))
         ours = Path(folder) / "own"
@@ -156,9 +155,12 @@ def compile(
             "-iquote", str(ours), *own, "-iquote", str(Path.cwd()), "-I", str(headers), str(text),
         ]  # fmt: skip
         aim = until or ["-S" if check == "count" else "-c", "-o", str(halfway)]
-        status, _, log, exceeded = _run([*inputs, "-shared", *listing, *aim])
-        if status and sim_lenient.only_lenient(log):
-            status, _, log, exceeded = _run([*inputs, sim_lenient.FLAG, "-shared", *listing, *aim])
+
+        def run(content: str, permissive: bool) -> bounded.Outcome:
+            text.write_text(content, encoding="utf-8")
+            return _run([*inputs, *([sim_lenient.FLAG] if permissive else []), "-shared", *listing, *aim])
+
+        status, _, log, exceeded = sim_lenient.compiled(prepared.text, run)
         if not until and status == 0:
             if check == "count":
                 halfway.write_text(with_counters(halfway.read_text()))

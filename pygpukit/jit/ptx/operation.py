@@ -36,7 +36,10 @@ class Operation:
         return PtxFault(f"{self.parsed.opcode}: {text}", self.parsed.at if at is None else at)
 
     def unknown(self) -> PtxFault:
-        return PtxFault(f"the instruction {self.parsed.opcode} cannot run on the simulated device", self.parsed.at)
+        by_operand = "%" in self.parsed.opcode and self.name in WRITERS
+        remedy = "; what an operand puts into an opcode must be a literal there" if by_operand else ""
+        text = f"the instruction {self.parsed.opcode} cannot run on the simulated device{remedy}"
+        return PtxFault(text, self.parsed.at)
 
     @property
     def at(self) -> int:

@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     | (?P<operand>[\ue000-\ue7ff])
     | (?P<number>0[fF][0-9a-fA-F]{8}(?![\w.])|0[dD][0-9a-fA-F]{16}(?![\w.])|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
         |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)(?!\w)
-    | (?P<word>[%A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)
+    | (?P<word>[%A-Za-z_$][\w$]*(?:(?:\.|::)[\w$\ue000-\ue7ff]+)*)
     | (?P<directive>\.[A-Za-z]\w*)
     | (?P<string>"[^"]*")
     | (?P<mark>.)
@@ -167,7 +167,7 @@ def number(text: str, at: int) -> Number:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._tokens = [
-            Token(match.lastgroup or "", match.group(), match.start())
+            Token(match.lastgroup or "", _written(match), match.start())
             for match in _TOKEN.finditer(text)
             if match.lastgroup != "space"
         ]
@@ -344,6 +344,13 @@ class _Parser:
         else:
             self._expect("]", "an address")
         return Address(base, offset, more, at)
+
+
+def _written(match: re.Match[str]) -> str:
+    """A token's text, in which an operand inside a word is %0 again."""
+    if match.lastgroup != "word":
+        return match.group()
+    return re.sub("[\ue000-\ue7ff]", lambda one: f"%{ord(one.group()) - OPERAND}", match.group())
 
 
 def _quoted(token: Token) -> str:

@@ -19,6 +19,7 @@ _STRING = re.compile(r'(?:u8)?"(?P<text>(?:\\.|[^"\\\n])*)"', re.DOTALL)
 _CHARACTER = re.compile(r"(?<![\w'])'(?:\\.|[^'\\\n])+'")
 _ESCAPE = re.compile(r"\\(?:\r?\n|x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "0": "\0"}
+_INTEGER = re.compile(r"[\s(]*(?P<digits>0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*[\s)]*")
 _NAME = re.compile(r"\[\s*(?P<name>[^\W\d]\w*)\s*\]")
 _REFERENCE = re.compile(r"%(?:(?P<number>\d+)|\[(?P<name>\w+)\]|(?P<plain>.)?)", re.DOTALL)
 # An expression up to its bracket, with nothing in it that could hide one.
@@ -250,6 +251,12 @@ def _unescape(text: str, at: int, out: list[str], places: list[int]) -> None:
     places += range(at + done, at + len(text))
 
 
+def _literal(operand: Operand) -> str:
+    """The digits of an "n" that is written as a number, "" of any other operand."""
+    written = _INTEGER.fullmatch(operand.expression) if operand.letter == "n" else None
+    return str(int(written["digits"], 0)) if written else ""
+
+
 def _substituted(template: str, places: tuple[int, ...], operands: list[Operand]) -> tuple[str, tuple[int, ...]]:
     """The template with one character for each operand that it names, and %% as %."""
     names = {operand.name: index for index, operand in enumerate(operands) if operand.name}
@@ -286,8 +293,9 @@ def _substituted(template: str, places: tuple[int, ...], operands: list[Operand]
             out += text
             kept += [places[start]] * len(text)
             continue
-        out.append(chr(OPERAND + index))
-        kept.append(places[start])
+        digits = _literal(constant) if out and (out[-1].isalnum() or out[-1] in "_$.:") else ""
+        out += digits or chr(OPERAND + index)  # a literal in an opcode, as in .v%0, is a part of it
+        kept += [places[start]] * (len(digits) or 1)
     out += template[done:]
     kept += places[done:]
     return "".join(out), tuple(kept)

@@ -25,6 +25,7 @@ from pygpukit.jit.ptx.operation import WRITERS, Operation
 from pygpukit.jit.ptx.parser import Instruction, Item, Label, Not, Registers, Scope, parse
 from pygpukit.jit.ptx.statement import Statement, statements
 from pygpukit.jit.ptx.types import TYPES
+from pygpukit.jit.source.templates import Body, bodies, fault_where_used
 
 
 def translate(
@@ -35,17 +36,30 @@ def translate(
     code: the source with comments, strings and preprocessor lines blank. active(offset): whether a statement there is
     compiled. back(start, end): what puts the text after a replaced part back at its line and column.
 
+    A fault in a function template is told by the compiler, where somebody instantiates it.
+
     Raises PtxFault with the place in the source, and MacroInStatement where a statement has macros for strings.
     """
     pieces: list[str] = []
     headers: set[str] = set()
     done = 0
+    templates: list[Body] | None = None
     for statement in statements(source, code, active):
         if statement.expand:
             raise MacroInStatement(statement.start)
-        block = _block(statement)
-        headers |= block.headers
-        pieces += [source[done : statement.start], " ".join(block.lines), back(statement.start, statement.end)]
+        try:
+            block = _block(statement)
+        except MacroInStatement:
+            raise
+        except PtxFault as fault:
+            templates = bodies(code) if templates is None else templates
+            if not any(body.start < statement.start < body.end for body in templates):
+                raise
+            text = fault_where_used(fault.text, back(statement.start, fault.offset))
+        else:
+            text = " ".join(block.lines)
+            headers |= block.headers
+        pieces += [source[done : statement.start], text, back(statement.start, statement.end)]
         done = statement.end
     pieces.append(source[done:])
     needed = (name if name.startswith("mma") else f"ptx_{name}" for name in sorted(headers))
