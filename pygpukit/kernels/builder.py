@@ -82,14 +82,15 @@ def missing(spec: KernelSpec) -> str:
     if why := lost.why(spec):
         return why
     why = tile.missing() if spec.front_end == "tile" else nvrtc.missing()
-    return why if why and not _is_bundled(spec) else ""
+    return why if why and not is_bundled(spec) else ""
 
 
 def _pretended_arch() -> str | None:
     return None if pretended.current is None else pretended.current.arch
 
 
-def _is_bundled(spec: KernelSpec) -> bool:
+def is_bundled(spec: KernelSpec) -> bool:
+    """A kernel is found pre-compiled for the current device."""
     try:
         return bundle.find(nvrtc.device_arch(native.current_device()), spec) is not None
     except (OSError, ValueError):

@@ -30,7 +30,9 @@ class Unit(NamedTuple):
         return self.spec.source
 
     def is_ahead(self, arch: str) -> bool:
-        """It is compiled ahead of time for that architecture."""
+        """It is compiled ahead of time for that architecture, on this machine."""
+        if self.spec.wants is not None and self.spec.wants():
+            return False
         return self.spec.ahead is None or arch in self.spec.ahead
 
     def __str__(self) -> str:

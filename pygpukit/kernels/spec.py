@@ -38,7 +38,8 @@ class KernelSpec:
     of a cluster. overlapping: begun while the launch before it on the stream ends, where the device can; the kernel
     waits itself for what it needs of that launch (overlap.cuh). cooperative: all blocks run at once. front_end: "simt",
     or "tile" for CUDA Tile C++. ahead: architectures that it is compiled for ahead of time, None for all. instead:
-    where it cannot be compiled, the operation that launches it takes another kernel (lost.py).
+    where it cannot be compiled, the operation that launches it takes another kernel (lost.py). wants: says what that is
+    not of the package this machine lacks to compile it, "" for nothing.
 
     One with an expression is registered where it is made. Raises ValueError for another front end.
     """
@@ -56,6 +57,7 @@ class KernelSpec:
     front_end: str = "simt"
     ahead: tuple[str, ...] | None = None
     instead: bool = False
+    wants: Callable[[], str] | None = field(default=None, repr=False)
     family: KernelSpec | None = field(default=None, repr=False)  # the spec that of() made this one from
 
     flags: int = field(init=False, repr=False)  # PK_LAUNCH_*, but for overlapping: not every device can

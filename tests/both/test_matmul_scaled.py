@@ -121,7 +121,7 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
                 if name:
                     patch.setenv(name, "1")
                 assert re.search(reason, gp.matmul_plan(a, a, use_tf32=said).reason)
-        for name in ("PYGPUKIT_TF32_V2", "PYGPUKIT_NO_CUTLASS", "PYGPUKIT_ALLOW_FP16_TC", "PYGPUKIT_CUBLASLT_SM120"):
+        for name in ("PYGPUKIT_TF32_V2", "PYGPUKIT_ALLOW_FP16_TC", "PYGPUKIT_CUBLASLT_SM120"):
             with monkeypatch.context() as patch:
                 precision._warn_of_unused.cache_clear()
                 patch.setenv(name, "1")

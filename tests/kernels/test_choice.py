@@ -71,7 +71,7 @@ def chosen(arch: str, tiles: bool) -> dict[str, str]:
     with (
         patch.object(nvrtc, "missing", lambda: ""),
         patch.object(tile, "missing", lambda: "" if tiles else "there is no tileiras"),
-        patch.object(builder, "_is_bundled", lambda spec: False),
+        patch.object(builder, "is_bundled", lambda spec: False),
         warnings.catch_warnings(),
         planning(arch, name=name, clock_khz=clock, memory_clock_khz=memory, memory_bus_bits=bus),
     ):

@@ -29,7 +29,7 @@ class Machine:
         patch.setattr(builder, "compile_unit", self.compile)
         patch.setattr(nvrtc, "missing", lambda: "")
         patch.setattr(tile, "missing", lambda: "")
-        patch.setattr(builder, "_is_bundled", lambda spec: False)
+        patch.setattr(builder, "is_bundled", lambda spec: False)
         patch.setattr(builder.bundle, "find", lambda arch, spec: None)
         patch.setattr(lost, "_warned", set())
         self.patch = patch

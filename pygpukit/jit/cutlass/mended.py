@@ -37,9 +37,26 @@ def _without_forward(text: str) -> str:
     return _FORWARD.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
+# A map that lies elsewhere, among a kernel's parameters: where the headers take its address, they have that.
+_ELSEWHERE = (
+    "#if defined(PK_TENSOR_MAPS_ELSEWHERE)\n"
+    "struct TmaDescriptor { TmaDescriptor const* at; "
+    "CUTE_HOST_DEVICE constexpr TmaDescriptor const* operator&() const { return at; } };\n"
+    "using Im2ColTmaDescriptor = TmaDescriptor;\n#else\n"
+)
+_DESCRIPTORS = re.compile(
+    r"[ \t]*using TmaDescriptor = struct alignas\(64\) \{ char bytes\[128\]; \};\n"
+    r"[ \t]*using Im2ColTmaDescriptor = struct alignas\(64\) \{ char bytes\[128\]; \};\n"
+)
+
+
 def _aligned(text: str) -> str:
     """A tensor map has 128 bytes' alignment since CUDA 13: with less, host and device see different parameters."""
-    return text.replace("alignas(64) { char bytes[128]; }", "alignas(128) { char bytes[128]; }")
+
+    def both(match: re.Match[str]) -> str:
+        return f"{_ELSEWHERE}{match.group().replace('alignas(64)', 'alignas(128)')}#endif\n"
+
+    return _DESCRIPTORS.sub(both, text)
 
 
 def _with_own_sequences(text: str) -> str:
@@ -57,11 +74,17 @@ def _named(text: str) -> str:
     return f"{text}\n#if defined(__CUDACC_RTC__)\n{headers}namespace std {{ {using} }}\n#endif\n"
 
 
+def _by_full_name(text: str) -> str:
+    """NVRTC would read the file beside this one, too, where the mended text is given by the header's full name."""
+    return text.replace('#include "cutlass.h"', '#include "cutlass/cutlass.h"')
+
+
 MENDS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(_DECLARE_TUPLES, _without_forward),
     "cute/arch/copy_sm90_desc.hpp": _aligned,
     "cute/numeric/integer_sequence.hpp": _with_own_sequences,
     "cutlass/cutlass.h": _named,
+    "cutlass/workspace.h": _by_full_name,
 }
 # What libcu++ asks for and no wheel of NVRTC's has: the compiler itself knows what they declare.
 _EMPTY = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "driver_types.h", "vector_functions.h", "vector_types.h")

@@ -18,6 +18,7 @@ from pygpukit.kernels import lost
 from pygpukit.ops import host as host_memory
 from pygpukit.ops.matmul import host
 from pygpukit.ops.matmul.cuda_cores import gemv, real, strided
+from pygpukit.ops.matmul.cutlass import product as cutlass
 from pygpukit.ops.matmul.epilogue import fused
 from pygpukit.ops.matmul.mma import aligned, fallback, unaligned
 from pygpukit.ops.matmul.problem import Problem
@@ -47,12 +48,13 @@ class Kernel(Protocol):
 
 # Kernels of one group give a row the same bits, so that the fastest is taken; the first group that has one is.
 _TENSOR_CORES: tuple[tuple[Any, ...], ...] = (
-    (unaligned, tile_gemv, half, int8_tf32, fp8, fp8_weight, cluster, pingpong),
+    (unaligned, tile_gemv, half, int8_tf32, fp8, fp8_weight, cluster, pingpong, cutlass),
     (aligned, fallback),
 )
 # Kernels that can be asked for by the name of their backend, and what says why they cannot make a product.
 _NAMED: dict[str, tuple[tuple[Any, ...], str]] = {
     cluster.BACKEND: ((cluster, pingpong), "unsupported"),
+    cutlass.BACKEND: ((cutlass,), "unsupported"),
     aligned.BACKEND: ((aligned, fallback), "refusal"),
 }
 _NAMES = " or ".join(map(repr, _NAMED))
@@ -71,10 +73,11 @@ _CALLED = {
 class MatmulPlan:
     """The plan of a product.
 
-    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "mma" (tensor cores, where
-    there are no tile kernels), "plain" (CUDA cores; for float64 on SM 9.0 tensor cores), "numpy" (the simulated
-    device), and of products that need not be invariant "cublaslt". It decides the result's bits. reason: why, in one
-    sentence. tile: what one block makes, or a pair of blocks of "hopper"; it decides speed alone.
+    backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "cutlass" (CUTLASS on
+    SM 9.0, with those bits, too), "mma" (tensor cores, where there are no tile kernels), "plain" (CUDA cores; for
+    float64 on SM 9.0 tensor cores), "numpy" (the simulated device), and of products that need not be invariant
+    "cublaslt". It decides the result's bits. reason: why, in one sentence. tile: what one block makes, or a pair of
+    blocks of "hopper"; it decides speed alone.
     """
 
     backend: str

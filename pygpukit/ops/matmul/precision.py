@@ -13,7 +13,6 @@ _ALLOW, _FORBID = "PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32"
 # Documented variables that have nothing to decide here, and why.
 _UNUSED = {
     "PYGPUKIT_TF32_V2": "there is one kind of tf32 kernels here",
-    "PYGPUKIT_NO_CUTLASS": "no product here is made by CUTLASS",
     "PYGPUKIT_ALLOW_FP16_TC": "half precision runs on tensor cores wherever there are some",
     "PYGPUKIT_CUBLASLT_SM120": "invariant=False takes cuBLASLt on every device",
 }

@@ -1,0 +1,1 @@
+"""Products by CUTLASS's kernels, where its headers were fetched: pygpukit get cutlass."""

@@ -1,0 +1,189 @@
+"""Products by CUTLASS: the order of tiles, what a pretended device launches, what is refused, and the compile."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit.core.errors import GPUError, ModelNotFoundError
+from pygpukit.jit.compile import nvrtc
+from pygpukit.jit.cutlass import place
+from pygpukit.jit.inspect.cubin import read_cubin
+from pygpukit.kernels import builder, registry
+from pygpukit.kernels.planning import planning
+from pygpukit.models import cutlass
+from pygpukit.ops.matmul.cutlass import product, raster
+from pygpukit.ops.matmul.sm90 import tensor_maps
+
+SEED = secrets.randbits(32)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)
+
+
+@pytest.fixture
+def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for models in which the headers seem to be."""
+    monkeypatch.setenv("PYGPUKIT_MODELS", str(tmp_path))
+    place.folder().joinpath("include").mkdir(parents=True)
+    return tmp_path
+
+
+def divided(x: int, by: dict[str, int]) -> int:
+    """As the kernel divides."""
+    if by["multiplier"]:
+        x = (x + by["more"]) * by["multiplier"] >> 64
+    return x >> by["shift"]
+
+
+def test_divisions_are_exact(rng: np.random.Generator) -> None:
+    divisors = [*range(1, 70), *(2**e + d for e in range(6, 31) for d in (-1, 0, 1)), *rng.integers(1, 2**31, 200)]
+    for divisor in map(int, divisors):
+        by = raster.division(divisor)
+        assert by["multiplier"] < 2**64 and by["divisor"] == divisor
+        near = [divisor * int(q) + d for q in rng.integers(0, 2**20, 5) for d in (-1, 0, 1)]
+        for x in map(int, [0, 1, divisor, *near, *rng.integers(0, 2**44, 20)]):
+            if x >= 0:
+                assert divided(x, by) == x // divisor, f"{x} // {divisor}, seed {SEED}"
+
+
+def places(tiles: raster.Raster, products: int, cluster: int) -> list[tuple[int, int, int]]:
+    """Row, column and product of each block's tile, as CUTLASS's scheduler counts."""
+    found = []
+    batch, line = raster.division(tiles.product), raster.division(tiles.line)
+    minor_cluster, major_cluster = (1, cluster) if tiles.along_m else (cluster, 1)
+    for index in range(tiles.product * products):
+        rank, matrix = index % cluster, divided(index, batch)
+        number, major = divmod((index - matrix * tiles.product) // minor_cluster, major_cluster)
+        extra = number >> tiles.swizzle
+        turn = divided(extra, line)
+        minor = ((turn << tiles.swizzle) + number % (1 << tiles.swizzle)) * minor_cluster
+        major += (extra - turn * tiles.line) * major_cluster
+        minor += 0 if tiles.along_m else rank
+        found.append((major, minor, matrix) if tiles.along_m else (minor, major, matrix))
+    return found
+
+
+def test_every_tile_has_its_block(rng: np.random.Generator) -> None:
+    for _ in range(100):
+        m, n = (int(x) for x in rng.integers(1, 4000, 2))
+        products = int(rng.integers(1, 4))
+        rows, columns = product.SHAPES[rng.integers(len(product.SHAPES))].rows, int(rng.choice([128, 256]))
+        tiles = raster.of(m, n, products, rows, columns, 2)
+        found = places(tiles, products, 2)
+        assert len(set(found)) == len(found)
+        wanted = {(i, j, p) for i in range(-(-m // rows)) for j in range(-(-n // columns)) for p in range(products)}
+        assert wanted <= set(found), f"{m} x {n} of {rows} x {columns}, seed {SEED}"
+        pairs = zip(found[::2], found[1::2], strict=True)
+        assert all(a[0] + 1 == b[0] and a[0] % 2 == 0 and a[1:] == b[1:] for a, b in pairs)  # a cluster shares columns
+
+
+LAYOUTS = [
+    ("rows, columns", "128, 128, 2, false, false", (128, 64)),
+    ("rows, rows", "128, 128, 2, false, true", (128, 32)),
+    ("columns, columns", "128, 128, 2, true, false", (64, 64)),
+    ("columns, rows", "128, 128, 2, true, true", (64, 32)),
+]
+
+
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize(("layouts", "expression", "boxes"), LAYOUTS)
+def test_what_is_launched(
+    layouts: str, expression: str, boxes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches: list[tuple[Any, ...]] = []
+    maps: list[tuple[int, ...]] = []
+    monkeypatch.setattr(product, "launch", lambda *launched: launches.append(launched))
+    told = tensor_maps.tail
+    monkeypatch.setattr(tensor_maps, "tail", lambda *fields: (maps.append(fields), told(*fields))[1])
+    a, b = gp.zeros((520, 1032), "bfloat16"), gp.zeros((1032, 776), "bfloat16")
+    left, right = layouts.split(", ")
+    with planning("sm_90a"):
+        x = gp.zeros((1032, 520), "bfloat16").T if left == "columns" else a
+        y = gp.zeros((776, 1032), "bfloat16").T if right == "columns" else b
+        gp.matmul(x, y, backend="cutlass")
+        plan = gp.matmul_plan(x, y, backend="cutlass")
+    assert plan.backend == "cutlass" and str(plan.tile) == "128x128" and "as backend='cutlass' asks" in plan.reason
+    ((spec, grid, block, call, *arguments),) = launches
+    assert spec.expression == f"pk::cutlass_product<cutlass::bfloat16_t, {expression}>"
+    assert grid == (42, 1, 1) and block == (384, 1, 1)  # 6 x 7 tiles, 520 rows filled up to whole clusters
+    assert len(call) % 64 == 0 and call[48:60] == np.array([520, 776, 1032], np.int32).tobytes()
+    # Each address is followed by the rest of its map, the first at a multiple of 64 bytes.
+    assert [len(x) if isinstance(x, bytes) else 8 for x in arguments] == [8, 120] * 3
+    lengths = {"rows": ((1032, 520), (776, 1032)), "columns": ((520, 1032), (1032, 776))}
+    assert maps == [
+        (2, boxes[0], *lengths[left][0], lengths[left][0][0], 1, 0),
+        (2, boxes[1], *lengths[right][1], lengths[right][1][0], 1, 0),
+        (2, 64, 776, 520, 776, 1, 520 * 776),
+    ]
+
+
+@pytest.mark.usefixtures("headers")
+def test_rows_that_are_no_whole_16_bytes_are_written_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(product, "launch", lambda *launched: launches.append(launched))
+    with planning("sm_90a"):
+        out = gp.matmul(gp.zeros((5, 7), "float16"), gp.zeros((7, 9), "float16"), backend="cutlass")
+        stack = gp.matmul(gp.zeros((3, 5, 8), "float16"), gp.zeros((3, 8, 16), "float16"), backend="cutlass")
+    assert out.shape == (5, 9) and stack.shape == (3, 5, 16)
+    assert launches[0][-2].shape == (5, 16)
+    assert launches[1][-2].shape == (3, 5, 16) and launches[1][1] == (6, 1, 1)
+
+
+def refused(*settings: Any, **more: Any) -> str:
+    with pytest.raises(GPUError) as caught:
+        gp.matmul(*settings, backend="cutlass", **more)
+    return str(caught.value)
+
+
+def test_refusals_name_what_is_wrong(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half = gp.zeros((32, 32), "float16")
+    stack = gp.zeros((2, 32, 32), "float16")
+    assert "the simulated device does not run CUTLASS's kernels" in refused(half, half)
+    with planning("sm_90a"):
+        assert "multiply float16 and bfloat16, not float32" in refused(half.astype("float32"), half.astype("float32"))
+        assert "this one repeats some" in refused(half, stack)
+    with planning("sm_80"):
+        assert "those of SM 9.0; this device is SM 8.0" in refused(half, half)
+    monkeypatch.setenv("PYGPUKIT_NO_CUTLASS", "1")
+    with planning("sm_90a"):
+        assert "PYGPUKIT_NO_CUTLASS=1 forbids it" in refused(half, half)
+    monkeypatch.delenv("PYGPUKIT_NO_CUTLASS")
+    monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
+    with planning("sm_90a"):
+        assert "fetch them with: pygpukit get cutlass; leave backend out" in refused(half, half)
+        assert gp.matmul_plan(half, half).backend != "cutlass"
+
+
+def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = list(registry.units(product.SOURCE.source))
+    assert len(listed) == 16 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
+    monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
+    assert not any(unit.is_ahead("sm_90a") for unit in listed)
+    assert list(registry.units(product.SOURCE.source)) == listed  # and found in a bundle without them
+
+
+def test_a_kernel_compiles_for_sm_90a(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing := nvrtc.missing():
+        pytest.skip(missing)
+    try:
+        cutlass.get()
+    except ModelNotFoundError as error:
+        pytest.skip(f"the headers of CUTLASS are not here: {error}")
+    (unit,) = (
+        one
+        for one in registry.units(product.SOURCE.source)
+        if "bfloat16_t, 128, 256, 2, false, true" in str(one.expressions)
+    )
+    compiled = builder.compile_unit(unit, "sm_90a")
+    kernels = read_cubin(compiled.image).kernels
+    (kernel,) = (kernels[name] for name in kernels if "cutlass_product" in name)
+    assert kernel.local_bytes == 0 and kernel.registers <= 168
+    assert "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16" in compiled.ptx
