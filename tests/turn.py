@@ -32,7 +32,7 @@ def of_commit() -> int:
 
 @functools.cache
 def recorded() -> dict[str, float]:
-    """Seconds of each test that takes longer than LIMIT_S: "tests/both/test_fft.py::test_lengths" to 12.3."""
+    """Seconds of each test that takes longer than LIMIT_S: "tests/ops/fft/test_fft.py::test_lengths" to 12.3."""
     return json.loads(RECORD.read_text(encoding="utf-8"))
 
 

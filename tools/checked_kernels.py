@@ -6,7 +6,7 @@
 
 The report is docs/results/sim/checked_kernels.json: for each kernel the shapes of the operands, the largest error
 relative to the largest number of a float64 reference, and the verdict. Fails when a kernel has a finding, gives wrong
-results, or is launched by no call of tests/sweep.
+results, or is launched by no call of the sweep.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
 os.environ["PYGPUKIT_BACKEND"] = "sim"
 
 from sweep.engine import groups, run, without_family  # noqa: E402
@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="run the kernels of sources that did not change, too")
     everything = parser.parse_args().all
     if missing := without_family(FAMILIES):
-        print(f"no family of tests/sweep has the kernels of {', '.join(missing)}; add calls that launch them")
+        print(f"no family of the sweep has the kernels of {', '.join(missing)}; add calls that launch them")
         return 1
     before = json.loads(REPORT.read_text()) if REPORT.exists() else {"sources": {}, "kernels": {}}
     every = groups(FAMILIES)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import struct
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "host" / "mock_libcuda"))
 from mock_cuda import cubin
 
 from pygpukit.jit.inspect.cubin import read_cubin

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "host" / "mock_libcuda"))
-sys.path.insert(0, str(Path(__file__).parent / "interpose"))
 import counter
+import pytest
 from mock_cuda import NATIVE, start
 
 SOURCE = """

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
-
-sys.path.append(str(Path(__file__).parent.parent / "host"))
-
 import gpu_worker_functions as faults
+import numpy as np
 import process_functions as work
+import pytest
 
 import pygpukit as gp
 from pygpukit.core.errors import DriverError, OutOfMemoryError, TaskCancelledError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from host.test_tile import MATMUL
+from jit.test_tile import MATMUL
 
 import pygpukit as gp
 from pygpukit.core.errors import KernelArgumentError

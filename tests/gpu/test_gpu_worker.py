@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import pytest
 import pygpukit as gp
 from pygpukit.worker import Worker, WorkerError, WorkerTaskError, WorkerTimeoutError
 
-sys.path.append(str(Path(__file__).parent.parent / "host"))
 F = "worker_functions"
 G = "gpu_worker_functions"
 

@@ -125,7 +125,7 @@ def test_02_each_kernel_is_a_python_object(shell: Any, capsys: Any) -> None:
 
 
 def test_03_an_unchanged_cell_compiles_nothing_and_a_changed_one_does(shell: Any, tmp_path: Path) -> None:
-    """The race of processes is in tests/host: see test_kernel_cache.py."""
+    """The race of processes is in tests/jit: see test_kernel_cache.py."""
     helper = str(Path(__file__).parent)
     cell = f"%%cuda\n{AXPY}"
     header = "%%cuda --name h.cuh\n#define SCALE 2"

@@ -114,7 +114,7 @@ def test_a_tile_kernel_compiles_without_spilling(arch: str) -> None:
 
 @pytest.mark.gpu
 def test_kernels_on_the_device_equal_numpy() -> None:
-    """Beside tests/both: large, odd and misaligned dense operands reach the vector and the scalar path."""
+    """Beside tests/ops: large, odd and misaligned dense operands reach the vector and the scalar path."""
     rng = np.random.default_rng(0)
     for size in (1, 3, 1023, 1 << 20, (1 << 20) + 3):
         a, b = rng.standard_normal((2, size + 1), np.float32)

@@ -1,6 +1,6 @@
 """Every built-in kernel runs on the simulator in checked mode: no findings, and what float64 gives within rounding.
 
-The kernels come from the catalogue, so that a new one without a call in tests/sweep fails here by its name. One of
+The kernels come from the catalogue, so that a new one without a call in the sweep fails here by its name. One of
 fourteen groups runs, others at another commit; `--all` runs all.
 """
 
@@ -50,7 +50,7 @@ def test_kernels_of_a_group(group: Group) -> None:
 
 def test_the_groups_have_every_kernel_once() -> None:
     missing = without_family(FAMILIES)
-    assert not missing, f"no family of tests/sweep has the kernels of {missing}; add calls that launch them"
+    assert not missing, f"no family of the sweep has the kernels of {missing}; add calls that launch them"
     assert sorted(kernel for group in GROUPS for kernel in group.kernels) == sorted(catalogued())
     assert without_family([family for family in FAMILIES if family.name != "measure"]) == [MEASURE]
 
@@ -83,7 +83,7 @@ def test_the_sweep_tells_what_fails_and_what_is_not_launched() -> None:
 
         return function
 
-    assert told(gp.GPUArray.clone, np.array) == "no call of tests/sweep launches it"
+    assert told(gp.GPUArray.clone, np.array) == "no call of the sweep launches it"
     assert told(copied(4), lambda x: x + 1) == "uint8 result of shape (64,) is off by inf of its largest number"
     assert told(copied(4), lambda x: x[1:]).startswith(
         "AssertionError: the result has shape (64,), the reference (63,)"

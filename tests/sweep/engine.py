@@ -138,7 +138,7 @@ def run(group: Group) -> dict[Kernel, Outcome]:
                 seen.error = max(seen.error, error)
                 seen.failure = seen.failure or failure
     for outcome in outcomes.values():
-        outcome.failure = outcome.failure or ("" if outcome.shapes else "no call of tests/sweep launches it")
+        outcome.failure = outcome.failure or ("" if outcome.shapes else "no call of the sweep launches it")
     return outcomes
 
 

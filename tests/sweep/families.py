@@ -1,13 +1,23 @@
-"""All families of the sweep: those that the modules of this folder have in their FAMILIES. Between them they have every
-source of the catalogue."""
+"""All families of the sweep: those that the files sweep_*.py, each beside the tests of its operation, have in their
+FAMILIES. Between them they have every source of the catalogue."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 
-import sweep
 from sweep.engine import Family
 
-_MODULES = sorted(module.name for module in iter_modules(sweep.__path__) if module.name not in ("engine", "families"))
-FAMILIES: tuple[Family, ...] = tuple(family for name in _MODULES for family in import_module(f"sweep.{name}").FAMILIES)
+_TESTS = Path(__file__).resolve().parents[1]
+
+
+def _families() -> Iterator[Family]:
+    for file in sorted(_TESTS.glob("**/sweep_*.py"), key=lambda file: file.stem):
+        if str(file.parent) not in sys.path:  # as pytest does for its tests
+            sys.path.append(str(file.parent))
+        yield from import_module(file.stem).FAMILIES
+
+
+FAMILIES: tuple[Family, ...] = tuple(_families())

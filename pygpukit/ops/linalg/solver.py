@@ -1,6 +1,6 @@
 """cuSOLVER, opened at run time by ctypes: one handle a device, bound to the current stream, workspace from the pool.
 
-tests/host/test_cusolver.py holds the arguments against a library of the test's own.
+tests/ops/linalg/test_cusolver.py holds the arguments against a library of the test's own.
 """
 
 from __future__ import annotations

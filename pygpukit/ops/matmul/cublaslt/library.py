@@ -1,6 +1,6 @@
 """cuBLASLt, opened at run time by ctypes: one handle a device; descriptors and one algorithm for each kind of product.
 
-tests/host/test_cublaslt.py holds the arguments against a library of the test's own.
+tests/ops/matmul/test_cublaslt.py holds the arguments against a library of the test's own.
 """
 
 from __future__ import annotations
