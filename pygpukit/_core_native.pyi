@@ -108,7 +108,10 @@ def host_place(
 def host_attention(
     qkv: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ...
 ) -> None:
-    """sim only, a host launch: what rows, each the next one of a sequence of its own, see of the cache."""
+    """sim only, a host launch: what rows, whose keys are in the cache already, see of it, each up to its own position."""
+
+def host_attend(q: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ...) -> None:
+    """As host_attention(), at once, on NumPy's float32 memory: q and out (R, heads * dim), slots (R, blocks). GIL released."""
 
 def host_rows(numbers: Any, part: Any, out: Any) -> None:
     """sim only, a host launch: out[i] = row numbers[i] of a weight, (kind, array), as float32."""

@@ -129,6 +129,7 @@ host::Attention attention_of(const py::object &qkv, const py::object &positions,
   const ArrayObject *rows = checked_array(qkv, PK_FLOAT32, {-1, -1}, "qkv", kept);
   attention.qkv = at(rows);
   attention.rows = rows->shape[0];
+  attention.width = rows->shape[1];
   attention.heads = attention.dim > 0 ? rows->shape[1] / attention.dim - 2 * attention.kv_heads : 0;
   if (attention.heads < 1 || (attention.heads + 2 * attention.kv_heads) * attention.dim != rows->shape[1] ||
       attention.heads % attention.kv_heads != 0)
@@ -235,6 +236,53 @@ void host_products(const py::buffer &x, const py::buffer &w, const py::buffer &o
   linear.run();
 }
 
+// The buffer of C-contiguous elements of that format and number of axes.
+py::buffer_info checked_buffer(const py::buffer &buffer, const char *format, int64_t axes, const char *what) {
+  py::buffer_info info = buffer.request();
+  int64_t step = info.itemsize;
+  bool fits = info.format == format && info.ndim == axes;
+  for (int64_t axis = info.ndim - 1; fits && axis >= 0; --axis) {
+    fits = info.shape[axis] <= 1 || info.strides[axis] == step;
+    step *= info.shape[axis];
+  }
+  if (!fits) throw py::value_error(std::string(what) + " has another type or shape, or is not contiguous");
+  return info;
+}
+
+// As host_attention(), on memory of NumPy and at once. q: (rows, heads dim), slots: (rows, blocks).
+void host_attend(const py::buffer &q, const py::buffer &positions, const py::buffer &slots, const py::buffer &k,
+                 const py::buffer &v, const py::buffer &out, float scale, int64_t window) {
+  const py::buffer_info queries = checked_buffer(q, "f", 2, "q"),
+                        where = checked_buffer(positions, "i", 1, "positions"),
+                        table = checked_buffer(slots, "i", 2, "slots"), keys = checked_buffer(k, "f", 4, "k"),
+                        values = checked_buffer(v, "f", 4, "v"), result = checked_buffer(out, "f", 2, "out");
+  host::Attention all{};
+  all.qkv = static_cast<float *>(queries.ptr);
+  all.positions = static_cast<const int32_t *>(where.ptr);
+  all.slots = static_cast<const int32_t *>(table.ptr);
+  all.k = static_cast<float *>(keys.ptr);
+  all.v = static_cast<float *>(values.ptr);
+  all.out = static_cast<float *>(result.ptr);
+  all.rows = queries.shape[0];
+  all.width = queries.shape[1];
+  all.slot_count = keys.shape[0];
+  all.kv_heads = keys.shape[1];
+  all.size = keys.shape[2];
+  all.dim = keys.shape[3];
+  all.blocks = table.shape[1];
+  all.heads = all.dim > 0 ? all.width / all.dim : 0;
+  all.window = window;
+  all.scale = scale;
+  if (all.heads < 1 || all.kv_heads < 1 || all.heads * all.dim != all.width || all.heads % all.kv_heads != 0 ||
+      keys.shape != values.shape || queries.shape != result.shape || where.shape[0] != all.rows ||
+      table.shape[0] != all.rows)
+    throw py::value_error("q, positions, slots, k, v and out do not fit each other");
+  if (!all.sound()) raise_named("InvalidSpecError", "a row stands at a position or in a slot that the cache has not");
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  const NoGil released;
+  all.step();
+}
+
 }  // namespace
 
 void bind_host_model(py::module_ &m) {
@@ -245,6 +293,8 @@ void bind_host_model(py::module_ &m) {
         py::arg("tables") = py::none(), py::arg("q_norm") = py::none(), py::arg("k_norm") = py::none());
   m.def("host_attention", host_attention, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"),
         py::arg("v"), py::arg("out"), py::arg("scale"), py::arg("window") = 0);
+  m.def("host_attend", host_attend, py::arg("q"), py::arg("positions"), py::arg("slots"), py::arg("k"), py::arg("v"),
+        py::arg("out"), py::arg("scale"), py::arg("window") = 0);
   m.def("host_rows", host_rows, py::arg("numbers"), py::arg("part"), py::arg("out"));
   m.def("host_kernels", [] { return host::kernels().name; });
   m.def("host_threads", [] { return crew_size(); });

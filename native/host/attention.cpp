@@ -34,7 +34,7 @@ int64_t place_of(const Attention &a, int64_t row, int64_t head, int64_t position
 void place_row(const Attention &a, int64_t row) {
   const int64_t position = a.positions[row];
   const size_t bytes = static_cast<size_t>(a.dim) * sizeof(float);
-  float *q = a.qkv + row * (a.heads + 2 * a.kv_heads) * a.dim, *k = q + a.heads * a.dim, *v = k + a.kv_heads * a.dim;
+  float *q = a.qkv + row * a.width, *k = q + a.heads * a.dim, *v = k + a.kv_heads * a.dim;
   for (int64_t head = 0; head < a.heads; ++head) rotated(a, q + head * a.dim, position, a.q_norm);
   for (int64_t head = 0; head < a.kv_heads; ++head) {
     rotated(a, k + head * a.dim, position, a.k_norm);
@@ -48,7 +48,7 @@ void see(const Attention &a, int64_t row, int64_t head) {
   const int64_t end = a.positions[row] + 1, first = a.window > 0 ? std::max<int64_t>(0, end - a.window) : 0;
   const int64_t keys = end - first, group = head / (a.heads / a.kv_heads) * a.size * a.dim;
   if (static_cast<int64_t>(t_scores.size()) < keys) t_scores.resize(static_cast<size_t>(keys));
-  kernels().look({.q = a.qkv + (row * (a.heads + 2 * a.kv_heads) + head) * a.dim,
+  kernels().look({.q = a.qkv + row * a.width + head * a.dim,
                   .k = a.k + group,
                   .v = a.v + group,
                   .out = a.out + (row * a.heads + head) * a.dim,

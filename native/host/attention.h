@@ -4,8 +4,9 @@
 
 namespace pk::host {
 
-// qkv: (rows, (heads + 2 kv_heads) dim). k, v: (slots, kv_heads, size, dim): a sequence lies in `blocks` of them, whose
-// numbers are in slots, (rows, blocks). cos, sin: (positions, dim / 2) or null.
+// qkv: rows of `width` elements, heads of queries first, then those of keys and of values, where place() finds them. k,
+// v: (slots, kv_heads, size, dim): a sequence lies in `blocks` of them, whose numbers are in slots, (rows, blocks).
+// cos, sin: (positions, dim / 2) or null.
 struct Attention {
   float *qkv;
   const int32_t *positions, *slots;
@@ -13,7 +14,7 @@ struct Attention {
   const float *cos, *sin;
   Norm q_norm, k_norm;
   float *out;  // (rows, heads dim)
-  int64_t rows, heads, kv_heads, dim, size, slot_count, blocks, table_rows;
+  int64_t rows, width, heads, kv_heads, dim, size, slot_count, blocks, table_rows;
   int64_t window;  // 0: all keys are seen
   float scale;     // that scores are multiplied by
 
@@ -21,7 +22,8 @@ struct Attention {
   bool sound() const;
   // Turns queries (in place) and keys by their positions, and puts keys and values into the cache.
   void place() const;
-  // out of rows, each the next one of a sequence of its own.
+  // out of rows whose keys are in the cache, those of prompts and of steps alike: a row sees what is up to its
+  // position.
   void step() const;
 };
 

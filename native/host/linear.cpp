@@ -1,5 +1,6 @@
 // linear.cpp: products dealt out by columns of the result. Blocks are read as they are, by rows of x as whole numbers.
-// Of weights that are floats, some rows at a time are expanded for several rows of x, small enough for a core's cache.
+// Of weights that are floats, some rows at a time are taken for several rows of x, small enough for a core's cache:
+// float32 where it lies, others expanded.
 #include "host/linear.h"
 
 #include <algorithm>
@@ -87,8 +88,12 @@ void all_sums(const Linear &linear, const Input &x, int64_t begin, int64_t end, 
     } else if (linear.rows == 1) {
       with.row(weight, x.rows, first, count, sums + place);
     } else {
-      float *panel = room(t_panel, count * x.width);
-      for (int64_t i = 0; i < count; ++i) with.expand(weight, first + i, panel + i * x.width);
+      const float *panel = reinterpret_cast<const float *>(weight.at) + first * x.width;
+      if (weight.kind != Kind::kF32 || x.width != linear.k) {
+        float *const expanded = room(t_panel, count * x.width);
+        for (int64_t i = 0; i < count; ++i) with.expand(weight, first + i, expanded + i * x.width);
+        panel = expanded;
+      }
       with.tile(x.rows, linear.rows, panel, count, x.width, sums + place, end - begin);
     }
   });

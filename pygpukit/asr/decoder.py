@@ -14,7 +14,7 @@ from pygpukit.asr.weights import LayerWeights, WhisperWeights
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.attention.layer import Attention
-from pygpukit.nn.batch import Batch
+from pygpukit.nn.batch import Batch, Span
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.embedding import embed
 from pygpukit.nn.kv_cache import LayerCache
@@ -255,4 +255,5 @@ def _rows(tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int],
     import numpy as np
 
     where = [factory.from_numpy(np.asarray(values, np.int32)) for values in (tokens, positions, slots)]
-    return Batch(where[0], where[1], where[2], first, slots[0])
+    spans = () if first is None else (Span(0, len(tokens), first, slots[0]),)
+    return Batch(where[0], where[1], where[2], spans)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.ops import host
@@ -11,9 +11,15 @@ from pygpukit.ops import host
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-# Attention on the host takes so many rows of a prompt at a time, always those of the same positions, whatever else is
-# computed with them, so that a row's bits do not depend on where a prompt is cut into chunks.
-BLOCK = 64
+
+class Span(NamedTuple):
+    """Rows first .. end - 1 of a prefill, which follow each other in one sequence from position `start` on. slot: that
+    sequence's, of a cache that has one for each."""
+
+    first: int
+    end: int
+    start: int
+    slot: int = 0
 
 
 @dataclass(frozen=True)
@@ -22,15 +28,14 @@ class Batch:
 
     slots: where that sequence's keys are: int32 (R,), its slot of a cache that has one for each sequence, or (R, n),
     the blocks that hold its positions in order; entries behind those that it has are not read.
-    start: of a prefill, whose rows follow each other in one sequence, the position of the first, and slot that
-    sequence's slot or its first block; None in decode, when each row is the next one of a sequence of its own.
+    spans: of a prefill, the parts of prompts that its rows are, one after the other; none in decode, when each row is
+    the next one of a sequence of its own.
     """
 
     tokens: GPUArray
     positions: GPUArray
     slots: GPUArray
-    start: int | None = None
-    slot: int = 0
+    spans: tuple[Span, ...] = ()
 
     @property
     def count(self) -> int:
@@ -45,7 +50,12 @@ class Batch:
     @property
     def decodes(self) -> bool:
         """True if it is a decode step: one row a sequence."""
-        return self.start is None
+        return not self.spans
+
+    @property
+    def start(self) -> int | None:
+        """The position of a prefill's first row; None in decode."""
+        return self.spans[0].start if self.spans else None
 
     def first(self, count: int) -> Batch:
         """Views of the first rows."""
@@ -67,9 +77,3 @@ def product(x: Any, weight: GPUArray) -> Any:
     out = np.empty((x.shape[0], weight.shape[0]), np.float32)
     native.host_products(x, host.memory(weight), out)
     return out
-
-
-def blocks(first: int, count: int) -> list[tuple[int, int, int]]:
-    """(position where the block starts, first and last row + 1) of each block that rows from position `first` touch."""
-    starts = range(first // BLOCK * BLOCK, first + count, BLOCK)
-    return [(start, max(start - first, 0), min(start + BLOCK - first, count)) for start in starts]

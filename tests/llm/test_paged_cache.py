@@ -11,7 +11,7 @@ from llm import tiny
 
 import pygpukit as gp
 from pygpukit.llm.model import CausalTransformerModel
-from pygpukit.nn.batch import Batch
+from pygpukit.nn.batch import Batch, Span
 from pygpukit.nn.kv_cache import KVCache, LayerCache
 from pygpukit.ops import host
 
@@ -50,7 +50,8 @@ class Run:
                 last = max(positions) if start is not None else position
                 slots[row, last // SIZE + 1 :] = 10**6
         numbers = [gp.from_numpy(np.asarray(x, np.int32)) for x in (tokens, positions)]
-        return Batch(*numbers, gp.from_numpy(slots), start, int(slots.reshape(-1)[0]))
+        spans = () if start is None else (Span(0, len(tokens), start, int(slots.reshape(-1)[0])),)
+        return Batch(*numbers, gp.from_numpy(slots), spans)
 
     def forward(self, batch: Batch) -> None:
         buffers = self.network.buffers(batch.count)

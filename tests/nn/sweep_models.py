@@ -16,7 +16,7 @@ from pygpukit.nn import embedding
 from pygpukit.nn.attention import decode, kv_write
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.attention.layer import Attention
-from pygpukit.nn.batch import Batch
+from pygpukit.nn.batch import Batch, Span
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.kv_cache import LayerCache
 from pygpukit.nn.linear import layer as linear
@@ -127,7 +127,8 @@ def _attend(dtype: str, group: int, first: int | None, enough: int) -> Callable[
         weights = gp.zeros((qkv.shape[1], 32), dtype), gp.zeros((32, heads * 16), dtype)
         layer = Attention(weights[0], None, None, weights[1], config, q_norm=norms[0], k_norm=norms[1])
         slots = (0, 1, 2) if first is None else (1, 1, 1)  # a step has one row of a sequence
-        rows = Batch(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), first, slots[0])
+        spans = () if first is None else (Span(0, 3, first, slots[0]),)
+        rows = Batch(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), spans)
         buffers = AttentionBuffers.of(3, qkv.shape[1], heads * 16, heads, dtype)
         buffers.qkv[...] = qkv
         cache = LayerCache(k.clone(), v.clone())
@@ -148,8 +149,9 @@ def _gathers() -> Iterator[Call]:
         weights = gp.zeros((96, 32), k.dtype), gp.zeros((32, 32), k.dtype)
         layer = Attention(weights[0], None, None, weights[1], config)
         slots = gp.from_numpy(np.array([table], np.int32))
-        rows = Batch(_integers(0), _integers(count - 1), slots, count - 1, table[0])
-        return list(kv_write.gathered(layer, rows, LayerCache(k, v), count))
+        span = Span(0, 1, count - 1)
+        rows = Batch(_integers(0), _integers(count - 1), slots, (span,))
+        return list(kv_write.gathered(layer, rows, LayerCache(k, v), span))
 
     def joined(*blocks: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
         return tuple(np.concatenate(array[table], axis=1)[:, :count] for array in blocks)

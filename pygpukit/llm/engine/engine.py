@@ -11,7 +11,7 @@ from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.turns import turn
 from pygpukit.llm.engine.loop import BLOCK, Loop
-from pygpukit.llm.engine.prefill import Prefill
+from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.nn.kv_cache import KVCache
@@ -118,7 +118,7 @@ class Engine:
         for start in range(0, len(tokens), _CHUNK):
             part = tokens[start : start + _CHUNK]
             with turn():
-                native.copy(states[start : start + len(part)], prefill.compute(part, start, blocks))
+                native.copy(states[start : start + len(part)], prefill.compute([Part(part, start, blocks)]))
         return states
 
     def attention(self, tokens: list[int], layer: int) -> tuple[AttentionBuffers, GPUArray]:
@@ -127,7 +127,7 @@ class Engine:
         self.check(tokens)
         blocks, cache = self._blocks_of_its_own(len(tokens))
         prefill = Prefill(self.network, cache, len(tokens), len(blocks))
-        prefill.compute(tokens, 0, blocks, layer + 1)
+        prefill.compute([Part(tokens, 0, blocks)], layer + 1)
         k = cache.layers[layer].k
         heads, dim = k.shape[1], k.shape[3]
         keys = k.transpose(1, 0, 2, 3).reshape(heads, len(blocks) * BLOCK, dim)[:, : len(tokens)]

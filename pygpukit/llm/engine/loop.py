@@ -6,7 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Several
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pygpukit._core import native
@@ -15,12 +17,13 @@ from pygpukit.core.errors import GPUError, InvalidSpecError
 from pygpukit.core.event import Event
 from pygpukit.core.turns import is_free, turn
 from pygpukit.llm.engine.blocks import BlockManager
-from pygpukit.llm.engine.prefill import Prefill
+from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.rows import Line
 from pygpukit.llm.engine.scheduler import Chunk, Plan, Row, Scheduler
 from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.llm.engine.step import DecodeSteps, Launched
 from pygpukit.nn.kv_cache import KVCache
+from pygpukit.ops import host
 
 if TYPE_CHECKING:
     from pygpukit.llm.engine.sampling import Choice
@@ -259,23 +262,43 @@ class Loop:
         self.cache.copy(plan.copies)
         launched: list[tuple[Launched, list[Sequence | None]]] = []
         rows = [row for row in plan.rows if not _sequence(row).is_over]
-        if rows:
-            who = [_sequence(row) if row.samples else None for row in rows]
-            launched.append((self.steps.launch(_lines(rows)), who))
-        ends = []
-        for chunk in plan.chunks:
-            if chunk.start > chunk.request.reused:
-                doing.say(f"Reading {len(chunk.request.prompt)} tokens, {chunk.start} are read")
-            x = self._prefill.compute(chunk.request.prompt[chunk.start : chunk.end], chunk.start, chunk.blocks)
-            if chunk.samples:
-                ends.append((chunk, x[-1:].clone()))
-        if ends:
-            lines = [Line(_sequence(chunk), chunk.end - 1, chunk.blocks) for chunk, _ in ends]
-            first = self.firsts.launch_first(lines, [x for _, x in ends])
-            launched.append((first, [line.sequence for line in lines]))
+        # Where rows and prompts are computed alike they are in one pass.
+        beside = rows if plan.chunks and host.computes() else []
+        if rows and not beside:
+            launched.append((self.steps.launch(_lines(rows)), _choosing(rows)))
+        if plan.chunks:
+            launched += self._launch_chunks(beside, plan.chunks)
         end = Event(timing=False)
         end.record()
         return _Begun(plan, launched, end, native.current_stream().id)
+
+    def _launch_chunks(
+        self, rows: Several[Row], chunks: Several[Chunk]
+    ) -> list[tuple[Launched, list[Sequence | None]]]:
+        """A pass over chunks, and rows beside them; then the tokens of those that come to the end of what is known."""
+        for chunk in chunks:
+            if chunk.start > chunk.request.reused:
+                doing.say(f"Reading {len(chunk.request.prompt)} tokens, {chunk.start} are read")
+        parts = [*map(_part, rows), *(Part(c.request.prompt[c.start : c.end], c.start, c.blocks) for c in chunks)]
+        x = self._prefill.compute(parts)
+        ends = list(accumulate(len(part.tokens) for part in parts))
+        samples = [*(row.samples for row in rows), *(chunk.samples for chunk in chunks)]
+        going = [end for end, chooses in zip(ends, samples, strict=True) if chooses]
+        lines = _lines(row for row in rows if row.samples)
+        lines += [Line(_sequence(chunk), chunk.end - 1, chunk.blocks) for chunk in chunks if chunk.samples]
+        if not lines:
+            return []
+        first = self.firsts.launch_first(lines, [x[end - 1 : end] for end in going])
+        return [(first, [line.sequence for line in lines])]
+
+
+def _part(row: Row) -> Part:
+    return Part([_sequence(row).token_at(row.position)], row.position, row.blocks)
+
+
+def _choosing(rows: Iterable[Row]) -> list[Sequence | None]:
+    """The sequences of rows, of those that give a token."""
+    return [_sequence(row) if row.samples else None for row in rows]
 
 
 def _lines(rows: Iterable[Row]) -> list[Line]:

@@ -1,13 +1,14 @@
-"""Prefill: a chunk of one prompt through the layers, its keys into blocks of the cache."""
+"""Prefill: parts of prompts through the layers in one pass, their keys into blocks of the cache."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
-from pygpukit.nn.batch import Batch, new_batch
+from pygpukit.nn.batch import Batch, Span, new_batch
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -15,33 +16,45 @@ if TYPE_CHECKING:
     from pygpukit.nn.transformer import Buffers, Transformer
 
 
+class Part(NamedTuple):
+    """Tokens that follow each other from position `start` of a sequence, and the sequence's blocks."""
+
+    tokens: Several[int]
+    start: int
+    blocks: Several[int]
+
+
 class Prefill:
-    """Chunks of up to `count` tokens of sequences of up to `blocks` blocks; the buffers are made on first use."""
+    """Passes over up to `count` tokens of sequences of up to `blocks` blocks; the buffers are made on first use."""
 
     def __init__(self, network: Transformer, cache: KVCache, count: int, blocks: int) -> None:
         self._network, self._cache, self._count, self._blocks = network, cache, count, blocks
 
-    def compute(self, tokens: Several[int], start: int, blocks: Several[int], layers: int | None = None) -> GPUArray:
-        """The output of the last layer, or of the first `layers`, float32 (tokens, hidden), until the next chunk.
-
-        start: the position of the first token. blocks: those of the sequence.
-        """
+    def compute(self, parts: Several[Part], layers: int | None = None) -> GPUArray:
+        """The output of the last layer, or of the first `layers`, for all parts one after the other, float32 (tokens,
+        hidden), until the next pass. A row's bits do not depend on what else is in the pass."""
         import numpy as np
 
-        count = len(tokens)
-        inputs, buffers = self._batch.first(count), self.buffers.first(count)
-        batch = Batch(inputs.tokens, inputs.positions, inputs.slots, start, blocks[0])
+        ends = list(accumulate(len(part.tokens) for part in parts))
+        count, firsts = ends[-1], [0, *ends]
+        tokens, positions = np.empty(count, np.int32), np.empty(count, np.int32)
         table = np.zeros((count, self._blocks), np.int32)
-        table[:, : len(blocks)] = blocks
-        values = (tokens, range(start, start + count), table)
-        for array, numbers in zip((batch.tokens, batch.positions, batch.slots), values, strict=True):
-            native.copy_from_host(array, np.asarray(numbers, np.int32))
+        spans = []
+        for part, first, end in zip(parts, firsts, ends, strict=False):
+            tokens[first:end] = part.tokens
+            positions[first:end] = range(part.start, part.start + end - first)
+            table[first:end, : len(part.blocks)] = part.blocks
+            spans.append(Span(first, end, part.start))
+        inputs, buffers = self._batch.first(count), self.buffers.first(count)
+        batch = Batch(inputs.tokens, inputs.positions, inputs.slots, tuple(spans))
+        for array, values in ((batch.tokens, tokens), (batch.positions, positions), (batch.slots, table)):
+            native.copy_from_host(array, values)
         self._network.forward(batch, self._cache, buffers, layers)
         return buffers.x
 
     @cached_property
     def buffers(self) -> Buffers:
-        """Buffers of a chunk: queries, keys and values of the last layer, among others."""
+        """Buffers of a pass: queries, keys and values of the last layer, among others."""
         return self._network.buffers(self._count)
 
     @cached_property

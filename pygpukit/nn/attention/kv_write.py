@@ -15,7 +15,7 @@ from pygpukit.ops.elementwise.pointwise import CTYPES
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.nn.attention.layer import Attention
-    from pygpukit.nn.batch import Batch
+    from pygpukit.nn.batch import Batch, Span
     from pygpukit.nn.kv_cache import LayerCache
     from pygpukit.nn.rope import Tables
 
@@ -38,15 +38,16 @@ def write_kv(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
     native.host_launch("rope", lambda: _on_host(layer, batch, cache, tables, qkv), arrays)
 
 
-def gathered(layer: Attention, batch: Batch, cache: LayerCache, count: int) -> tuple[GPUArray, GPUArray]:
-    """Keys and values of the first positions of a prompt's sequence, (key heads, count, head_dim), from its blocks."""
+def gathered(layer: Attention, batch: Batch, cache: LayerCache, span: Span) -> tuple[GPUArray, GPUArray]:
+    """Keys and values of a span's sequence up to its end, (key heads, positions, head_dim), from its blocks."""
+    count = span.start + span.end - span.first
     shape = layer.num_kv_heads, count, layer.head_dim
     k, v = (native.empty(shape, cache.k.dtype) for _ in "kv")
     kernels.launch(
         SOURCE.of(f"pk::gather<{CTYPES[cache.k.dtype.name]}>"),
         (-(-count // PART), layer.num_kv_heads, 2),
         (_THREADS, 1, 1),
-        *(cache.k, cache.v, batch.slots, k, v, struct.pack("<q", count)),
+        *(cache.k, cache.v, batch.slots[span.first : span.first + 1], k, v, struct.pack("<q", count)),
         layer.call(batch, cache, k),
     )
     return k, v

@@ -84,10 +84,10 @@ class Attention:
         """Attention of rows whose keys are already in the KV cache."""
         if host.computes():
             attend_on_host(self, batch, cache, buffers)
-        elif batch.start is None:
+        elif batch.decodes:
             decode(self, batch, cache, None, buffers, writes_kv=False)
         else:
-            prefill(self, batch, cache, batch.start, buffers)
+            prefill(self, batch, cache, buffers)
 
     def rotation_operands(self, tables: Tables | None, qkv: GPUArray) -> tuple[GPUArray, ...]:
         """The operands that rotate and normalise heads in kernels; qkv in the place of what the layer does not have."""

@@ -1,4 +1,4 @@
-"""Prefill: the attention of a prompt's rows, by the operators of gp.sdpa_causal."""
+"""Prefill: the attention of rows of prompts, each prompt's by the operators of gp.sdpa_causal."""
 
 from __future__ import annotations
 
@@ -16,15 +16,22 @@ if TYPE_CHECKING:
     from pygpukit.nn.kv_cache import LayerCache
 
 
-def prefill(layer: Attention, batch: Batch, cache: LayerCache, start: int, buffers: AttentionBuffers) -> None:
-    """buffers.out of the queries in buffers.qkv, which stand from position start on; their keys are in the cache."""
-    count, dim, window = batch.count, layer.head_dim, layer.window
-    q, out = (
-        native.view(x, (layer.num_heads, count, dim), (dim * x.itemsize, x.strides[0], x.itemsize), x.offset)
-        for x in (buffers.qkv, buffers.out)
-    )
-    if batch.slots.ndim == 1:
-        k, v = (array[batch.slot, :, : start + count] for array in (cache.k, cache.v))
-    else:
-        k, v = gathered(layer, batch, cache, start + count)
-    attend(q, k, v, out, layer.scale, None, Extras(behind=FAR if window is None else window - 1))
+def prefill(layer: Attention, batch: Batch, cache: LayerCache, buffers: AttentionBuffers) -> None:
+    """buffers.out of the queries in buffers.qkv; their keys are in the cache."""
+    dim, window = layer.head_dim, layer.window
+    for span in batch.spans:
+        count = span.end - span.first
+        q, out = (
+            native.view(
+                x,
+                (layer.num_heads, count, dim),
+                (dim * x.itemsize, x.strides[0], x.itemsize),
+                x.offset + span.first * x.strides[0],
+            )
+            for x in (buffers.qkv, buffers.out)
+        )
+        if batch.slots.ndim == 1:
+            k, v = (array[span.slot, :, : span.start + count] for array in (cache.k, cache.v))
+        else:
+            k, v = gathered(layer, batch, cache, span)
+        attend(q, k, v, out, layer.scale, None, Extras(behind=FAR if window is None else window - 1))
