@@ -20,6 +20,7 @@ _MODULES = {
     "tts": ("speech from English text", ("hibari",)),
     "audio": ("sound files beside WAV", ("scipy", "soundfile")),
     "lab": ("notebooks", ("jupyterlab", "ipywidgets", "anywidget", "matplotlib", "ipykernel")),
+    "grammar": ("answers of a given form", ("llguidance",)),
     "serve": ("serving a model", ("starlette", "uvicorn", "prometheus_client")),
 }
 

@@ -18,6 +18,7 @@ from pygpukit.llm.generation import Completion as Completion
 from pygpukit.llm.generation import Figures as Figures
 from pygpukit.llm.generation import Generation as Generation
 from pygpukit.llm.generation import Token as Token
+from pygpukit.llm.grammar import Grammar as Grammar
 from pygpukit.llm.looking import attention as attention
 from pygpukit.llm.message import Message as Message
 from pygpukit.llm.model import CausalTransformerModel as CausalTransformerModel

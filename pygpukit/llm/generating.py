@@ -15,10 +15,12 @@ from pygpukit.core.sizes import whole
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
+from pygpukit.llm.grammar import Grammar, constraint
 from pygpukit.models.tokenizer.chat_text import chat_ids
 from pygpukit.models.tokenizer.tokenizer import THINKING
 
 if TYPE_CHECKING:
+    from pygpukit.llm.engine.sequence import Constraint
     from pygpukit.models.tokenizer.template import Message
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
@@ -78,6 +80,8 @@ class Generating:
         variables: Mapping[str, Any] | None = None,
         control_tokens: bool = False,
         client: str = "",
+        grammar: Grammar | None = None,
+        shown: Iterable[str] = (),
         **settings: Any,
     ) -> Generation:
         """An answer token by token: iterate over Token, or `async for`; stop() ends it.
@@ -87,6 +91,8 @@ class Generating:
         model's own by default; ignore_eos: none. Of messages, variables: those of the chat template, such as
         {"enable_thinking": False}; control_tokens: whether those in their text count, which is text otherwise.
         client: who asks: where there are several, they share the model's steps evenly, whatever each asks for.
+        grammar: the form of the answer, after the thinking if the prompt begins that. shown: control tokens that are
+        text of the answer, which others are not.
         settings: temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, logit_bias,
         seed, request, top (see Sampling); greedy by default.
         Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit; TypeError for what is
@@ -97,7 +103,8 @@ class Generating:
             max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
         ids, thinking = self._ids(prompt, **form)
-        return Generation(self.engine, self.tokenizer, ids, sampling, replace(limits, thinking=thinking), client)
+        limits = replace(limits, thinking=thinking, shown=tuple(shown), grammar=grammar)
+        return Generation(self.engine, self.tokenizer, ids, sampling, limits, client, self._constraint(limits))
 
     def check(self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False) -> None:
         """Raises what stream() would of this prompt; begins and computes nothing."""
@@ -124,6 +131,7 @@ class Generating:
         ignore_eos: bool = False,
         variables: Mapping[str, Any] | None = None,
         control_tokens: bool = False,
+        grammar: Grammar | None = None,
         **settings: Any,
     ) -> list[Completion]:
         """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
@@ -145,8 +153,14 @@ class Generating:
 
         def opened(number: int) -> Answer:
             ids, thinking = encoded[number]
-            own = replace(limits, thinking=thinking)
-            sequence = self.engine.open(ids, replace(first, request=number), limits.max_new_tokens, limits.end_tokens)
+            own = replace(limits, thinking=thinking, grammar=grammar)
+            sequence = self.engine.open(
+                ids,
+                replace(first, request=number),
+                limits.max_new_tokens,
+                limits.end_tokens,
+                constraint=self._constraint(own),
+            )
             stack.callback(loop.close, sequence)
             return Answer(self.engine, sequence, self.tokenizer, own)
 
@@ -220,6 +234,17 @@ class Generating:
             if token >= count:
                 raise InvalidSpecError(f"logit_bias: there is no token {token}, the model has {count}", "logit_bias")
         return sampling, Limits(max_count, frozenset() if ignore_eos else ends, texts)
+
+    def _constraint(self, limits: Limits) -> Constraint | None:
+        """The form of one answer, at its beginning."""
+        if limits.grammar is None:
+            return None
+        if self.tokenizer is None:
+            raise InvalidSpecError(f"{self._no_tokenizer()}, so it knows no grammar", "grammar")
+        after = self.tokenizer.token_to_id(THINKING[1]) if limits.thinking else None
+        return constraint(
+            limits.grammar, self.tokenizer, self.engine.network.config.vocab_size, limits.end_tokens, after
+        )
 
     def _checked_ends(self, eos_token_id: int | Iterable[int]) -> frozenset[int]:
         count = self.engine.network.config.vocab_size

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.sampling import Choice, Sampling
-from pygpukit.llm.engine.sequence import Sequence
+from pygpukit.llm.engine.sequence import Constraint, Sequence
+from pygpukit.llm.grammar import Grammar
 from pygpukit.llm.text import AnswerText, Piece
 from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
@@ -101,6 +102,8 @@ class Limits:
     end_tokens: frozenset[int] = frozenset()
     stop: tuple[str, ...] = ()
     thinking: bool | None = None  # whether the prompt ends within a thinking block; None: there are none
+    shown: tuple[str, ...] = ()  # control tokens that are text of the answer
+    grammar: Grammar | None = None  # the form of the answer
 
 
 @dataclass(eq=False)
@@ -117,7 +120,7 @@ class Answer:
 
     def __post_init__(self) -> None:
         tokenizer, limits = self.tokenizer, self.limits
-        self._text = None if tokenizer is None else AnswerText(tokenizer, limits.stop, limits.thinking)
+        self._text = None if tokenizer is None else AnswerText(tokenizer, limits.stop, limits.thinking, limits.shown)
 
     def take(self, choice: Choice) -> Token:
         """The token that was chosen, with its text; sets finish_reason where the answer ends."""
@@ -196,8 +199,9 @@ class Generation:
         sampling: Sampling,
         limits: Limits,
         client: str = "",
+        constraint: Constraint | None = None,
     ) -> None:
-        sequence = engine.open(prompt, sampling, limits.max_new_tokens, limits.end_tokens, client)
+        sequence = engine.open(prompt, sampling, limits.max_new_tokens, limits.end_tokens, client, constraint)
         try:
             self._loop, self._answer = engine.loop, Answer(engine, sequence, tokenizer, limits)
         except BaseException:  # nobody could close what was never constructed

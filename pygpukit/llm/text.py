@@ -22,12 +22,19 @@ class AnswerText:
     no text, but stop strings and tags may name them.
 
     thinking: whether the answer begins within a thinking block; None where tags mean nothing: they are text then.
+    shown: control tokens that are text.
     """
 
-    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...] = (), thinking: bool | None = False) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        stop: tuple[str, ...] = (),
+        thinking: bool | None = False,
+        shown: tuple[str, ...] = (),
+    ) -> None:
         self._stream = tokenizer.stream()
         self._tokenizer = tokenizer
-        self._stop = stop
+        self._stop, self._shown_tokens = stop, shown
         self._tags = () if thinking is None else THINKING
         self._held = _Held()
         self._in_thinking = thinking is True
@@ -37,9 +44,11 @@ class AnswerText:
     def push(self, token: int) -> Piece:
         """The text that a token adds."""
         if token in self._tokenizer.special_ids:
-            if not self._stop and not self._tags:
+            name = self._tokenizer.id_to_token(token) or ""
+            is_hidden = name not in self._shown_tokens
+            if is_hidden and not self._stop and not self._tags:
                 return Piece()
-            return self._feed(self._tokenizer.id_to_token(token) or "", False, hidden=True)
+            return self._feed(name, False, is_hidden)
         return self._feed(self._stream.push(token), False)
 
     def finish(self) -> Piece:

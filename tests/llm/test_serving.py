@@ -253,7 +253,7 @@ def test_what_is_wrong_is_said_and_gives_its_room_back(client: openai.OpenAI, mo
     with pytest.raises(openai.NotFoundError, match="no model 'gpt-4'"):
         client.chat.completions.create(model="gpt-4", messages=MESSAGES)
     tools: Any = [{"type": "function", "function": {"name": "f"}}]
-    with pytest.raises(openai.BadRequestError, match="tools is not there yet"):
+    with pytest.raises(openai.BadRequestError, match="chat template has no tools"):
         client.chat.completions.create(model="toy", messages=MESSAGES, tools=tools)
     assert client.chat.completions.create(model="toy", messages=MESSAGES).choices[0].finish_reason == "stop"
 
@@ -307,13 +307,16 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no model": ({"model": None}, "model"),
     "messages as text": ({"messages": "hi"}, "messages"),
     "no messages": ({"messages": []}, "messages"),
-    "a role that is none": ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]"),
+    "a role that is none": ({"messages": [{"role": "judge", "content": "x"}]}, "messages[0]"),
     "an image": ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0]"),
     "no content": ({"messages": [{"role": "user"}]}, "messages[0]"),
     "no answers": ({"n": 0}, "n"),
     "too many answers": ({"n": 129}, "n"),
     "one as true": ({"n": True}, "n"),
-    "a schema": ({"response_format": {"type": "json_object"}}, "response_format"),
+    "a form that is none": ({"response_format": {"type": "xml"}}, "response_format"),
+    "no schema": ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
+    "no pattern": ({"response_format": {"type": "regex"}}, "response_format"),
+    "functions": ({"functions": [{"name": "f"}]}, "functions"),
     "a misspelt field": ({"temprature": 1}, "temprature"),
     "a text as temperature": ({"temperature": "hot"}, "temperature"),
     "half a token": ({"max_tokens": 1.5}, "max_tokens"),

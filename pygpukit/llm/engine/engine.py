@@ -13,7 +13,7 @@ from pygpukit.core.turns import turn
 from pygpukit.llm.engine.loop import BLOCK, Loop
 from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.sampling import Sampling
-from pygpukit.llm.engine.sequence import Sequence
+from pygpukit.llm.engine.sequence import Constraint, Sequence
 from pygpukit.nn.kv_cache import KVCache
 
 if TYPE_CHECKING:
@@ -74,18 +74,21 @@ class Engine:
         max_new_tokens: int | None = None,
         end_tokens: frozenset[int] = frozenset(),
         client: str = "",
+        constraint: Constraint | None = None,
     ) -> Sequence:
         """A sequence that waits for its turn: loop.next() gives its tokens, loop.close() ends it.
 
         max_new_tokens: at most, and by default, as many as the context has room for. client: those who ask share the
-        steps evenly, whatever each asks for. Raises InvalidSpecError for a
+        steps evenly, whatever each asks for. constraint: the form of the answer. Raises InvalidSpecError for a
         prompt that does not fit the context, saying by how much, or is empty, or has numbers that are no tokens;
         TaskRejectedError where too many wait.
         """
         self.check(prompt)
         room = self.context - len(prompt)
         count = room if max_new_tokens is None else min(max_new_tokens, room)
-        sequence = Sequence(list(prompt), count, sampling=sampling, end_tokens=end_tokens, client=client)
+        sequence = Sequence(
+            list(prompt), count, sampling=sampling, end_tokens=end_tokens, client=client, constraint=constraint
+        )
         self.loop.open(sequence)
         return sequence
 

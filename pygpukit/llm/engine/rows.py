@@ -63,8 +63,12 @@ class Rows:
         return [next(free) if place < 0 else place for place in places]
 
     def has(self, lines: Several[Line], places: Several[int], sampler: Sampler) -> bool:
-        """True if the device has the tokens and the settings of all lines at their places."""
-        return all(self._has(line, row, sampler) for line, row in zip(lines, places, strict=True))
+        """True if the device has the tokens and the settings of all lines at their places: never of one whose grammar
+        has something to say about each token."""
+        return all(
+            line.sequence.constraint is None and self._has(line, row, sampler)
+            for line, row in zip(lines, places, strict=True)
+        )
 
     def load(self, lines: Several[Line], places: Several[int], size: int, sampler: Sampler) -> None:
         """Tokens, positions, blocks and settings of lines at their places; no sequence in the other rows below size.
@@ -120,13 +124,13 @@ class Rows:
         for (sequence, position, blocks), row, is_loaded in zip(lines, places, loaded, strict=True):
             tokens[row], positions[row] = sequence.token_at(position), position
             self._note(row, blocks)
-            if is_loaded:
-                continue
-            sampler.load(
-                row, sequence.sampling, list(sequence.prompt), sequence.answer[: position + 1 - len(sequence.prompt)]
-            )
-            if sampler.adjusts:
-                self._adjusted[row] = sequence
+            if not is_loaded:
+                answer = sequence.answer[: position + 1 - len(sequence.prompt)]
+                sampler.load(row, sequence.sampling, list(sequence.prompt), answer)
+                if sampler.adjusts:
+                    self._adjusted[row] = sequence
+            if sequence.constraint is not None:
+                sampler.restrict(row, sequence.sampling, sequence.constraint.mask())
         batch = self.batch.first(size)
         for array, values in ((batch.tokens, tokens), (batch.positions, positions), (batch.slots, self._table[:size])):
             native.copy_from_host(array, values)

@@ -175,12 +175,19 @@ class Sampler:
         vocab = self.logits.shape[1]
         counts = np.bincount(np.asarray(answer, np.int64), minlength=vocab).astype(np.int32)
         counts[np.asarray(prompt, np.int64)] |= _IN_PROMPT
-        bias = np.zeros(vocab, np.float32)
-        for token, value in sampling.logit_bias.items():
-            if token >= vocab:
-                raise InvalidSpecError(f"logit_bias: there is no token {token}, the model has {vocab}", "logit_bias")
-            bias[token] = value
         native.copy_from_host(self.counts[row], counts)
+        native.copy_from_host(self.bias[row], _bias(sampling, vocab))
+
+    def restrict(self, row: int, sampling: Sampling, mask: bytes | None) -> None:
+        """The tokens that the request of a row may get in the next choice, a bit each; None for all."""
+        import numpy as np
+
+        assert self.bias is not None, "a sampler that adjusts"
+        vocab = self.logits.shape[1]
+        bias = _bias(sampling, vocab)
+        if mask is not None:
+            allowed = np.unpackbits(np.frombuffer(mask, np.uint8), count=vocab, bitorder="little")
+            bias[allowed == 0] = -np.inf
         native.copy_from_host(self.bias[row], bias)
 
     def choose(self, rows: Batch, bests: GPUArray | None = None) -> None:
@@ -270,6 +277,18 @@ class Sampler:
 def device_view(memory: np.ndarray[Any, Any]) -> GPUArray:
     """Pinned memory as the device has it."""
     return native.wrap(memory.ctypes.data, memory.nbytes, memory.shape, memory.dtype, memory)
+
+
+def _bias(sampling: Sampling, vocab: int) -> np.ndarray[Any, Any]:
+    """The numbers that a request adds to the logits."""
+    import numpy as np
+
+    bias = np.zeros(vocab, np.float32)
+    for token, value in sampling.logit_bias.items():
+        if token >= vocab:
+            raise InvalidSpecError(f"logit_bias: there is no token {token}, the model has {vocab}", "logit_bias")
+        bias[token] = value
+    return bias
 
 
 def _adjusted(logits: Any, counts: Any, bias: Any, repetition: float, presence: float, frequency: float) -> Any:

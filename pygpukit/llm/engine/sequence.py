@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from pygpukit.core.errors import GPUError
 from pygpukit.llm.engine.request import Request
 from pygpukit.llm.engine.sampling import Choice, Sampling
+
+
+class Constraint(Protocol):
+    """The form of an answer: which tokens may come next, a bit each, or None for all; and the one that came, with why
+    the form cannot go on, or ""."""
+
+    def mask(self) -> bytes | None: ...
+
+    def accept(self, token: int) -> str: ...
+
 
 AHEAD = 8  # tokens that are chosen before they are asked for, when others step: who reads slower stands still
 
@@ -14,7 +26,8 @@ AHEAD = 8  # tokens that are chosen before they are asked for, when others step:
 @dataclass(eq=False)
 class Sequence(Request):
     """sampling: gets a seed where it has none. end_tokens: those that end it. answer: the tokens chosen so far; ready:
-    those that nobody has taken yet. is_over: no more will come. error: why, where a step failed.
+    those that nobody has taken yet. is_over: no more will come. error: why, where a step failed. constraint: the form
+    that the answer has.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -23,6 +36,7 @@ class Sequence(Request):
     ready: deque[Choice] = field(default_factory=deque)
     is_over: bool = False
     error: BaseException | None = None
+    constraint: Constraint | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -33,6 +47,11 @@ class Sequence(Request):
     def has_news(self) -> bool:
         """True if there is a token to take, or none will come."""
         return bool(self.ready) or self.is_over
+
+    @property
+    def adjusts(self) -> bool:
+        """True if its logits are changed before a token is chosen."""
+        return self.constraint is not None or self.sampling.adjusts
 
     @property
     def known(self) -> int:
@@ -51,3 +70,5 @@ class Sequence(Request):
         self.answer.append(choice.token)
         self.ready.append(choice)
         self.is_over = choice.token in self.end_tokens or len(self.answer) == self.max_new_tokens
+        if self.constraint is not None and not self.is_over and (why := self.constraint.accept(choice.token)):
+            self.error, self.is_over = GPUError(f"the grammar of the answer cannot go on: {why}"), True

@@ -147,7 +147,7 @@ class DecodeSteps:
         """The step of that size, with what the settings of the lines need."""
         samplings = [line.sequence.sampling for line in lines]
         top = max(0 if s.top is None else max(s.top, 2) for s in samplings)
-        return self._of(size, any(s.adjusts for s in samplings), top)
+        return self._of(size, any(line.sequence.adjusts for line in lines), top)
 
     def _of(self, size: int, adjusts: bool, top: int) -> DecodeStep:
         key = size, adjusts, top

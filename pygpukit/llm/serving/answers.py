@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pygpukit.llm.serving.calls import Calls, Delta
+
 if TYPE_CHECKING:
-    from pygpukit.llm.generation import Completion, Token
+    from pygpukit.llm.generation import Alternative, Completion, Token
+    from pygpukit.llm.serving.call_formats import CallFormat
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The fields that all pieces of one answer share. chat: of /v1/chat/completions, else of /v1/completions."""
+    """The fields that all pieces of one answer share. chat: of /v1/chat/completions, else of /v1/completions.
+
+    tools: how the model writes calls, and the names of the tools; None where calls are text.
+    """
 
     model: str
     chat: bool
     logprobs: bool
+    tools: tuple[CallFormat, frozenset[str]] | None = None
     created: int = field(default_factory=lambda: int(time.time()))
     key: str = field(default_factory=lambda: secrets.token_hex(12))
+    _calls: dict[int, Calls] = field(default_factory=dict)  # of the choices of a stream
 
     def complete(self, completions: Sequence[Completion], samples: int) -> dict[str, Any]:
         """The answer at once: a choice for each completion. samples: those of each prompt."""
@@ -38,12 +47,22 @@ class Answer:
             yield self._piece(
                 index, {"reasoning_content": token.thinking} if self.chat else {"content": token.thinking}
             )
-        if token.text or self.logprobs:
-            yield self._piece(index, {"content": token.text}, logprobs=self._logprobs([token]))
+        deltas: list[dict[str, Any]] = [{"content": token.text}] if token.text else []
+        if self.tools is not None:
+            calls = self._calls.setdefault(index, Calls(*self.tools))
+            deltas = [_delta(delta) for delta in calls.push(token.text)]
+        if self.logprobs:
+            deltas = deltas or [{"content": ""}]
+        for place, delta in enumerate(deltas):
+            yield self._piece(index, delta, logprobs=None if place else self._logprobs([token]))
 
-    def end(self, index: int, reason: str) -> dict[str, Any]:
-        """The last piece of a choice."""
-        return self._piece(index, {}, reason)
+    def end(self, index: int, reason: str) -> Iterator[dict[str, Any]]:
+        """The last pieces of a choice."""
+        calls = self._calls.pop(index, None)
+        if calls is not None:
+            for delta in calls.finish():
+                yield self._piece(index, _delta(delta))
+        yield self._piece(index, {}, _reason(reason, calls))
 
     def usage(self, completions: Sequence[Completion], samples: int) -> dict[str, Any]:
         """The piece with the counts, after all choices."""
@@ -58,6 +77,10 @@ class Answer:
         if not self.chat:
             return common | {"text": completion.thinking + completion.text}
         message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
+        if self.tools is not None:
+            calls = Calls(*self.tools)
+            message |= _gathered([*calls.push(completion.text), *calls.finish()])
+            common["finish_reason"] = _reason(completion.finish_reason, calls)
         if completion.thinking:
             message["reasoning_content"] = completion.thinking
         return common | {"message": message}
@@ -86,7 +109,7 @@ class Answer:
         return {
             "tokens": [_text(token.raw) for token in tokens],
             "token_logprobs": [token.logprob for token in tokens],
-            "top_logprobs": [{_text(candidate.raw): candidate.logprob for candidate in token.top} for token in tokens],
+            "top_logprobs": [{_text(one.raw): one.logprob for one in _possible(token)} for token in tokens],
             "text_offset": offsets,
         }
 
@@ -105,8 +128,41 @@ def usage(completions: Sequence[Completion], samples: int = 1) -> dict[str, Any]
 
 
 def _token_fields(token: Token) -> dict[str, Any]:
-    others = [_entry(candidate.raw, candidate.logprob) for candidate in token.top]
+    others = [_entry(candidate.raw, candidate.logprob) for candidate in _possible(token)]
     return _entry(token.raw, token.logprob) | {"top_logprobs": others}
+
+
+def _possible(token: Token) -> list[Alternative]:
+    """The tokens that could have come, without those that a grammar left no probability."""
+    return [candidate for candidate in token.top if candidate.logprob > -math.inf]
+
+
+def _delta(delta: Delta) -> dict[str, Any]:
+    """A piece of an answer with tools, as streams have it."""
+    if delta.content:
+        return {"content": delta.content}
+    call: dict[str, Any] = {"index": delta.index}
+    if delta.name:
+        call |= {"id": delta.key, "type": "function"}
+    named = {"name": delta.name} if delta.name else {}
+    return {"tool_calls": [call | {"function": named | {"arguments": delta.arguments}}]}
+
+
+def _gathered(deltas: Sequence[Delta]) -> dict[str, Any]:
+    """The fields of a message that pieces make together."""
+    calls: list[dict[str, Any]] = []
+    for delta in deltas:
+        if delta.name:
+            calls.append({"id": delta.key, "type": "function", "function": {"name": delta.name, "arguments": ""}})
+        elif delta.arguments:
+            calls[delta.index]["function"]["arguments"] += delta.arguments
+    content = "".join(delta.content for delta in deltas)
+    return {"content": content or None, "tool_calls": calls} if calls else {"content": content}
+
+
+def _reason(reason: str, calls: Calls | None) -> str:
+    """The reason why a choice ended: calls are one where nothing cut it off."""
+    return "tool_calls" if calls is not None and calls.count and reason == "stop" else reason
 
 
 def _entry(raw: bytes, logprob: float | None) -> dict[str, Any]:

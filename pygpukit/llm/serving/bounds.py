@@ -29,7 +29,7 @@ def check_size(model: CausalTransformerModel, prompts: Iterable[Any], variables:
     beside = len(json.dumps(variables, ensure_ascii=False)) if variables else 0
     for prompt in prompts:
         is_text = isinstance(prompt, str)
-        texts = [prompt] if is_text else [message["content"] for message in prompt if isinstance(message, dict)]
+        texts = [prompt] if is_text else [_written(message) for message in prompt if isinstance(message, dict)]
         length = sum(map(len, texts)) + beside
         if length > max_bytes or len(texts) > model.context:
             raise RequestError(
@@ -38,6 +38,12 @@ def check_size(model: CausalTransformerModel, prompts: Iterable[Any], variables:
                 "prompt" if is_text else "messages",
                 code="context_length_exceeded",
             )
+
+
+def _written(message: dict[str, Any]) -> str:
+    """The text of a message, with the calls that it has."""
+    calls = message.get("tool_calls")
+    return message["content"] + (json.dumps(calls, ensure_ascii=False) if calls else "")
 
 
 def _longest_token(tokenizer: Any) -> int:

@@ -15,8 +15,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from pygpukit.core.errors import InvalidSpecError, ModelFileError, TaskRejectedError
 from pygpukit.llm.serving import bounds, requests
 from pygpukit.llm.serving.answers import Answer
+from pygpukit.llm.serving.call_formats import CallFormat
 from pygpukit.llm.serving.driver import Running
 from pygpukit.llm.serving.errors import RequestError
+from pygpukit.llm.serving.forms import settings_of
 from pygpukit.llm.serving.models import Models, Served
 from pygpukit.llm.serving.requests import Asked
 from pygpukit.llm.serving.thinking import variables_of
@@ -24,7 +26,8 @@ from pygpukit.llm.serving.thinking import variables_of
 if TYPE_CHECKING:
     from pygpukit.llm.generation import Generation
 
-_FIELDS = {"variables": "chat_template_kwargs", "max_new_tokens": "max_tokens"}  # what requests call settings
+# What requests call settings.
+_FIELDS = {"variables": "chat_template_kwargs", "max_new_tokens": "max_tokens", "grammar": "response_format"}
 
 
 class Completing:
@@ -36,13 +39,14 @@ class Completing:
     async def answer(self, request: Request, asked: Asked, chat: bool) -> Response:
         """The answer to a request of /v1/chat/completions, or of /v1/completions. Raises RequestError."""
         served = await self._models.get(asked.model)
-        answer = Answer(served.model.name, chat, asked.logprobs)
         client = asked.user or (request.client.host if request.client else "")
         gone = asyncio.ensure_future(_gone(request))
         all_running: list[Running] = []
         gone.add_done_callback(lambda _: _stop(all_running))
         try:
-            settings = self._settings(asked, served)
+            settings, call_format = self._settings(asked, served)
+            tools = None if asked.tools is None or call_format is None else (call_format, asked.tools.names)
+            answer = Answer(served.model.name, chat, asked.logprobs, tools)
             await self._check_prompts(asked, served, settings)
             # All are opened before the answer begins, so that what is wrong with one has its status.
             for prompt in asked.prompts:
@@ -69,12 +73,15 @@ class Completing:
             _stop(all_running)
             gone.cancel()
 
-    def _settings(self, asked: Asked, served: Served) -> dict[str, Any]:
-        """The settings of model.stream() that all answers share."""
-        template = getattr(getattr(served.model, "tokenizer", None), "chat_template", None)
-        variables = variables_of(asked.effort, template) | asked.variables
-        settings = requests.defaults(served.model) | asked.settings
-        return settings | ({"variables": variables} if variables else {})
+    def _settings(self, asked: Asked, served: Served) -> tuple[dict[str, Any], CallFormat | None]:
+        """The settings of model.stream() that all answers share, and how the model writes calls of tools."""
+        tokenizer = getattr(served.model, "tokenizer", None)
+        variables = variables_of(asked.effort, getattr(tokenizer, "chat_template", None)) | asked.variables
+        if asked.tools is not None:
+            variables = {"tools": list(asked.tools.definitions)} | variables
+        form, call_format = settings_of(asked.form, asked.tools, tokenizer)
+        settings = requests.defaults(served.model) | asked.settings | form
+        return settings | ({"variables": variables} if variables else {}), call_format
 
     async def _check_prompts(self, asked: Asked, served: Served, settings: dict[str, Any]) -> None:
         """Raises RequestError for what would be refused later, when others have been answered already."""
@@ -99,7 +106,8 @@ class Completing:
                 completions.append(running.generation.completion)
                 if self._models.stopping and completions[-1].finish_reason == "cancelled":
                     raise _ending()
-                yield _event(answer.end(index, completions[-1].finish_reason))
+                for piece in answer.end(index, completions[-1].finish_reason):
+                    yield _event(piece)
             if asked.usage:
                 yield _event(answer.usage(completions, asked.samples))
             yield "data: [DONE]\n\n"

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pygpukit.llm.serving.errors import RequestError, shown
+from pygpukit.llm.serving.tools import calls_of
 
-_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+_NAMES = ("name", "tool_call_id")
 
 
 def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -24,7 +27,11 @@ def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         content = message.get("content")
         if content is None and role == "assistant":
             content = ""  # as clients keep an answer that was a call of a tool, or was refused
-        checked.append({"role": _ROLES[role], "content": _content(content, where)})
+        fields: dict[str, Any] = {"role": _ROLES[role], "content": _content(content, where)}
+        if role == "assistant" and (calls := calls_of(message, where)):
+            fields["tool_calls"] = calls
+        fields |= {name: message[name] for name in _NAMES if isinstance(message.get(name), str)}
+        checked.append(fields)
     return checked
 
 

@@ -9,8 +9,10 @@ from typing import Any
 from pygpukit.llm.serving import fields
 from pygpukit.llm.serving.errors import RequestError as RequestError
 from pygpukit.llm.serving.errors import shown
+from pygpukit.llm.serving.forms import Form, form_of
 from pygpukit.llm.serving.messages import messages_of, prompts_of
 from pygpukit.llm.serving.thinking import effort_of
+from pygpukit.llm.serving.tools import Tools, tools_of
 
 # Fields that Sampling has by the same name.
 _NUMBERS = (
@@ -19,16 +21,13 @@ _NUMBERS = (
 )
 _INTEGERS = {"top_k", "seed"}
 # They say how it is kept or billed, and nothing about the answer.
-_IGNORED = {"metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls"}
+_IGNORED = {"metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
 # Field: the values that ask for nothing.
 _REFUSED: dict[str, tuple[Any, ...]] = {
     "best_of": (1,),
     "suffix": ("",),
-    "tools": ([],),
     "functions": ([],),
-    "tool_choice": ("none", "auto"),
     "function_call": ("none", "auto"),
-    "response_format": ({"type": "text"},),
     "modalities": (["text"],),
     "audio": (),
     "prediction": (),
@@ -36,8 +35,14 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "web_search_options": (),
 }
 _DEFAULTS = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
-_COMMON = {"model", "user", "n", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs", *_NUMBERS}
-_CHAT = {"messages", "max_completion_tokens", "top_logprobs", "chat_template_kwargs", "reasoning", "reasoning_effort"}
+_COMMON = {
+    *("model", "user", "n", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs"),
+    *("response_format", *_NUMBERS),
+}
+_CHAT = {
+    *("messages", "max_completion_tokens", "top_logprobs", "chat_template_kwargs", "reasoning", "reasoning_effort"),
+    *("tools", "tool_choice", "parallel_tool_calls"),
+}
 _COMPLETION = {"prompt", "echo"}
 MAX_TOP_LOGPROBS = 20
 MAX_STOP_CHARACTERS = 4096  # characters of all stop strings
@@ -61,6 +66,8 @@ class Asked:
     samples: int = 1  # answers to each prompt
     echo: bool = False  # the prompt before each answer
     variables: dict[str, Any] = field(default_factory=dict)  # of the chat template
+    tools: Tools | None = None
+    form: Form | None = None
     effort: str | None = None  # of thinking, "none" for no thinking; None: as the template has it
 
 
@@ -75,8 +82,12 @@ def chat(raw: bytes) -> Asked:
     if logprobs:
         settings["top"] = _within(top or 0, "top_logprobs")
     limit = _limit(body, "max_completion_tokens")
+    tools = tools_of(body)
+    if form_of(body) is not None and tools is not None and tools.required:
+        raise RequestError("a call that must come has a form already: leave response_format out", "response_format")
     return _asked(
         body,
+        tools=tools,
         prompts=(messages_of(body),),
         settings=settings,
         max_new_tokens=limit if limit is not None else _limit(body, "max_tokens"),
@@ -110,6 +121,7 @@ def _asked(body: Mapping[str, Any], **more: Any) -> Asked:
     stream, options = fields.boolean(body, "stream"), fields.mapping(body, "stream_options")
     return Asked(
         body["model"],
+        form=form_of(body),
         stop=_stop(body),
         stream=stream,
         usage=stream and fields.boolean(options, "include_usage"),
