@@ -14,10 +14,10 @@ from pygpukit.core.errors import GPUError, ModelNotFoundError
 from pygpukit.jit.compile import nvrtc
 from pygpukit.jit.cutlass import place
 from pygpukit.jit.inspect.cubin import read_cubin
-from pygpukit.kernels import builder, registry
+from pygpukit.kernels import KernelSpec, builder, registry
 from pygpukit.kernels.planning import planning
 from pygpukit.models import cutlass
-from pygpukit.ops.matmul.cutlass import product, raster
+from pygpukit.ops.matmul.cutlass import product, raster, scaled
 from pygpukit.ops.matmul.sm90 import tensor_maps
 
 SEED = secrets.randbits(32)
@@ -102,7 +102,7 @@ def test_what_is_launched(
     maps: list[tuple[int, ...]] = []
     monkeypatch.setattr(product, "launch", lambda *launched: launches.append(launched))
     told = tensor_maps.tail
-    monkeypatch.setattr(tensor_maps, "tail", lambda *fields: (maps.append(fields), told(*fields))[1])
+    monkeypatch.setattr(tensor_maps, "tail", lambda *fields, **more: (maps.append(fields), told(*fields, **more))[1])
     a, b = gp.zeros((520, 1032), "bfloat16"), gp.zeros((1032, 776), "bfloat16")
     left, right = layouts.split(", ")
     with planning("sm_90a"):
@@ -137,6 +137,57 @@ def test_rows_that_are_no_whole_16_bytes_are_written_elsewhere(monkeypatch: pyte
     assert launches[1][-2].shape == (3, 5, 16) and launches[1][1] == (6, 1, 1)
 
 
+SCALINGS: list[
+    tuple[Any, Any, bool, list[int], float]
+] = [  # of a, of b, by blocks, steps (rows, columns; of k), factor
+    (None, None, False, [0, 0, 0, 0], 1.0),
+    (0.5, (1,), False, [0, 0, 0, 0], 0.5),
+    ((300,), (520,), False, [1, 1, 0, 0], 1.0),
+    ((300, 3), (3, 5), True, [3, 1, 1, 5], 1.0),
+    (None, (3, 5), True, [0, 1, 0, 5], 1.0),
+    ((3, 3), (3, 5), True, [3, 1, 1, 5], 1.0),  # blocks of 128 rows: one for each row
+    ((300, 3), 0.25, True, [3, 0, 1, 0], 0.25),
+]
+
+
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize(("left", "right", "by_block", "steps", "factor"), SCALINGS)
+def test_scales_are_handed_over(
+    left: Any, right: Any, by_block: bool, steps: list[int], factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(scaled, "launch", lambda *launched: launches.append(launched))
+
+    def scale(said: Any) -> Any:
+        return gp.ones(said) if isinstance(said, tuple) else said
+
+    with planning("sm_90a"):
+        a, b = gp.zeros((300, 384), "float8_e4m3"), gp.zeros((520, 384), "float8_e4m3").T
+        out = gp.matmul_fp8(a, b, scale(left), scale(right), out_dtype="bfloat16", backend="cutlass")
+        assert gp.ops.matmul_fp8_plan(a, b, scale(left), scale(right), backend="cutlass").backend == "cutlass"
+    assert out.shape == (300, 520)
+    ((spec, grid, _, call, *arguments),) = launches
+    flag = "true" if by_block else "false"
+    assert spec.expression == f"pk::cutlass_scaled<cutlass::float_e4m3_t, cutlass::bfloat16_t, 2, {flag}>"
+    assert grid == (20, 1, 1) and call[48:60] == np.array([300, 520, 384], np.int32).tobytes()  # 4 x 5 tiles
+    packed, of_rows, of_columns = arguments[-3:]
+    has = [isinstance(left, tuple), isinstance(right, tuple)]
+    assert packed == np.array([*steps, *has], np.int32).tobytes() + np.float32(factor).tobytes()
+    for is_there, values, said in zip(has, (of_rows, of_columns), (left, right), strict=True):
+        shape = (384, 3) if said == (3, 3) else said
+        assert values.shape == (shape if is_there else (1,) if by_block else (300, 520))
+
+
+@pytest.mark.usefixtures("headers")
+def test_scales_of_which_there_is_no_kernel_are_refused() -> None:
+    with planning("sm_90a"):
+        a, b = gp.zeros((300, 384), "float8_e4m3"), gp.zeros((520, 384), "float8_e4m3").T
+        with pytest.raises(GPUError, match=r"backend='cutlass': beside scales by blocks of k .* one for all of b"):
+            gp.matmul_fp8(a, b, None, gp.ones((3, 520)), backend="cutlass")
+        with pytest.raises(GPUError, match="backend='cutlass': tensor cores take operands of one type"):
+            gp.matmul_fp8(a, b.astype("float16"), backend="cutlass")
+
+
 def refused(*settings: Any, **more: Any) -> str:
     with pytest.raises(GPUError) as caught:
         gp.matmul(*settings, backend="cutlass", **more)
@@ -148,7 +199,9 @@ def test_refusals_name_what_is_wrong(headers: Path, monkeypatch: pytest.MonkeyPa
     stack = gp.zeros((2, 32, 32), "float16")
     assert "the simulated device does not run CUTLASS's kernels" in refused(half, half)
     with planning("sm_90a"):
-        assert "multiply float16 and bfloat16, not float32" in refused(half.astype("float32"), half.astype("float32"))
+        assert "multiply float16, bfloat16 and 8-bit floats, not float32" in refused(
+            half.astype("float32"), half.astype("float32")
+        )
         assert "this one repeats some" in refused(half, stack)
     with planning("sm_80"):
         assert "those of SM 9.0; this device is SM 8.0" in refused(half, half)
@@ -163,27 +216,30 @@ def test_refusals_name_what_is_wrong(headers: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = list(registry.units(product.SOURCE.source))
-    assert len(listed) == 16 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
+    listed = [unit for one in (product, scaled) for unit in registry.units(one.SOURCE.source)]
+    assert len(listed) == 28 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
     monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
     assert not any(unit.is_ahead("sm_90a") for unit in listed)
-    assert list(registry.units(product.SOURCE.source)) == listed  # and found in a bundle without them
+    assert list(registry.units(product.SOURCE.source)) == listed[:16]  # and found in a bundle without them
 
 
-def test_a_kernel_compiles_for_sm_90a(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("source", "kind", "instruction"),
+    [
+        (product.SOURCE, "<cutlass::bfloat16_t, 128, 256, 2, false, true>", "m64n256k16.f32.bf16.bf16"),
+        (scaled.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, 2, true>", "m64n128k32.f32.e4m3.e4m3"),
+    ],
+)
+def test_a_kernel_compiles_for_sm_90a(source: KernelSpec, kind: str, instruction: str) -> None:
     if missing := nvrtc.missing():
         pytest.skip(missing)
     try:
         cutlass.get()
     except ModelNotFoundError as error:
         pytest.skip(f"the headers of CUTLASS are not here: {error}")
-    (unit,) = (
-        one
-        for one in registry.units(product.SOURCE.source)
-        if "bfloat16_t, 128, 256, 2, false, true" in str(one.expressions)
-    )
+    (unit,) = (one for one in registry.units(source.source) if one.expressions[0].endswith(kind))
     compiled = builder.compile_unit(unit, "sm_90a")
     kernels = read_cubin(compiled.image).kernels
-    (kernel,) = (kernels[name] for name in kernels if "cutlass_product" in name)
+    (kernel,) = (kernels[name] for name in kernels if "cutlass_" in name)
     assert kernel.local_bytes == 0 and kernel.registers <= 168
-    assert "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16" in compiled.ptx
+    assert f"wgmma.mma_async.sync.aligned.{instruction}" in compiled.ptx

@@ -1,13 +1,28 @@
-// cutlass_write.cuh: how CUTLASS's kernels for SM 9.0 write a result here: rounded, in pieces of 64 rows and 128 bytes
-// that tensor copies store. It takes the place of their collective epilogue, and needs no operand of its own.
+// cutlass_write.cuh: how CUTLASS's kernels for SM 9.0 write a result here: scaled and rounded, in pieces of 64 rows and
+// 128 bytes that tensor copies store. It takes the place of their collective epilogue, and needs no operand of its own.
 #pragma once
 #include "hopper_out.cuh"
 
 namespace pk {
 
-constexpr int kWriters = 2, kPieceRows = 64, kPieceLine = 128;  // warp groups; of a piece
+constexpr int kWriters = 2, kPieceRows = 64, kPieceLine = 128;     // warp groups; of a piece
 constexpr int kPieceBytes = kPieceRows * kPieceLine, kPieces = 2;  // of a group, in turn
 constexpr int kBytesToWrite = kWriters * kPieces * kPieceBytes;
+
+// What becomes of the sums before they are rounded: nothing; times a number; times scales of lines and a number.
+enum Finish { kSums, kTimesNumber, kTimesScales };
+
+// Scales of the rows and columns of a result, null for none. step: elements from one to the next.
+struct LineScales {
+  const float *row, *column;
+  int row_step, column_step, m, n;
+  __device__ __forceinline__ float of_row(int at) const {
+    return row != nullptr && at < m ? row[static_cast<long long>(at) * row_step] : 1.0f;
+  }
+  __device__ __forceinline__ float of_column(int at) const {
+    return column != nullptr && at < n ? column[static_cast<long long>(at) * column_step] : 1.0f;
+  }
+};
 
 __device__ __forceinline__ void store_matrices(unsigned address, const unsigned (&four)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(four[0]),
@@ -15,8 +30,8 @@ __device__ __forceinline__ void store_matrices(unsigned address, const unsigned 
                : "memory");
 }
 
-// Result: of 16 bits. Tile: rows, columns and depth of a block.
-template <class Result, class Tile>
+// Result: of 16 or 32 bits. Tile: rows, columns and depth of a block.
+template <class Result, class Tile, int How = kSums>
 struct CutlassWriter {
   using ElementC = void;
   using ElementD = Result;
@@ -33,6 +48,8 @@ struct CutlassWriter {
   struct Arguments {};
   struct Params {
     const h::TensorMap *to;
+    float factor;
+    LineScales lines;
   };
   struct alignas(1024) TensorStorage {
     unsigned char pieces[kWriters][kPieces][kPieceBytes];
@@ -54,30 +71,34 @@ struct CutlassWriter {
 
   // A group's part of a tile, whose sums it has. at: the tile's coordinates.
   template <class Shape, class At, class Sums, class Mma>
-  __device__ __forceinline__ auto store(LoadPipeline, LoadPipelineState loads, StorePipeline,
-                                        StorePipelineState stores, const Shape &, Tile, const At &at, Sums &sums, Mma,
-                                        int thread, TensorStorage &room, int = 0) {
+  __device__ __forceinline__ auto store(LoadPipeline, LoadPipelineState loads, StorePipeline, StorePipelineState stores,
+                                        const Shape &, Tile, const At &at, Sums &sums, Mma, int thread,
+                                        TensorStorage &room, int = 0) {
     constexpr int kOfThread = cute::size<1>(Tile{}) / 2, kGroupsOfTile = cute::size(Mma{}) / h::kGroup;
     const int group = cutlass::canonical_warp_group_idx() - 1, warp = thread % h::kGroup / 32, lane = thread % 32;
-    const int row = warp * 16 + lane % 16, column = cute::get<1>(at) * cute::size<1>(Tile{});
+    const int column = cute::get<1>(at) * cute::size<1>(Tile{});
     bool second = false;
 #pragma unroll
     for (int part = 0; part < cute::size(sums) / kOfThread; ++part) {
       const int first =
           cute::get<0>(at) * cute::size<0>(Tile{}) + (part * kGroupsOfTile + thread / h::kGroup) * kPieceRows;
+      float of_rows[2] = {1.0f, 1.0f};
+      if (How == kTimesScales)
+        for (int r = 0; r < 2; ++r) of_rows[r] = params.lines.of_row(first + warp * 16 + lane / 4 + 8 * r);
 #pragma unroll
       for (int from = 0; from < cute::size<1>(Tile{}); from += kColumns) {
         unsigned char *const piece = room.pieces[group][second];
         if (thread % h::kGroup == 0) cute::tma_store_wait<kPieces - 1>();
         cutlass::arch::NamedBarrier::sync(h::kGroup, group);
-        const unsigned line = h::shared_address(piece) + row * kPieceLine;
+        float numbers[kColumns / 2];
 #pragma unroll
-        for (int chunk = 0; chunk < 8; chunk += 2) {
-          const int i = part * kOfThread + (from / 8 + chunk) * 4;
-          const unsigned four[4] = {two(sums(i), sums(i + 1)), two(sums(i + 2), sums(i + 3)),
-                                    two(sums(i + 4), sums(i + 5)), two(sums(i + 6), sums(i + 7))};
-          store_matrices(line + ((chunk + lane / 16) ^ row % 8) * 16, four);
+        for (int i = 0; i < kColumns / 2; ++i) {
+          numbers[i] = sums(part * kOfThread + from / 2 + i);
+          if (How == kTimesScales)
+            numbers[i] *= of_rows[i / 2 % 2] * params.lines.of_column(column + from + i / 4 * 8 + lane % 4 * 2 + i % 2);
+          if (How != kSums) numbers[i] *= params.factor;
         }
+        write(numbers, piece, warp, lane);
         h::publish_to_stores();
         cutlass::arch::NamedBarrier::sync(h::kGroup, group);
         if (thread % h::kGroup == 0) {
@@ -97,9 +118,29 @@ struct CutlassWriter {
   }
 
  private:
-  static __device__ __forceinline__ unsigned two(float first, float second) {
-    using Tag = cute::conditional_t<cute::is_same_v<Result, cutlass::half_t>, half_t, bfloat16_t>;
-    return two_rounded(Tag{}, first, second);
+  // A warp's 16 rows of a piece: 4 i + 2 r + c is of row lane / 4 + 8 r and column 8 i + lane % 4 * 2 + c.
+  static __device__ __forceinline__ void write(const float (&numbers)[kColumns / 2], unsigned char *piece, int warp,
+                                               int lane) {
+    if constexpr (sizeof(Result) == 4) {
+#pragma unroll
+      for (int i = 0; i < kColumns / 2; i += 2) {
+        const int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, chunk = i / 4 * 2 + lane % 4 / 2;
+        *reinterpret_cast<float2 *>(piece + row * kPieceLine + (chunk ^ row % 8) * 16 + lane % 2 * 8) =
+            make_float2(numbers[i], numbers[i + 1]);
+      }
+    } else {
+      using Tag = cute::conditional_t<cute::is_same_v<Result, cutlass::half_t>, half_t, bfloat16_t>;
+      const int row = warp * 16 + lane % 16;
+      const unsigned line = h::shared_address(piece) + row * kPieceLine;
+#pragma unroll
+      for (int i = 0; i < kColumns / 2; i += 8) {
+        unsigned four[4];
+#pragma unroll
+        for (int two = 0; two < 4; ++two)
+          four[two] = two_rounded(Tag{}, numbers[i + 2 * two], numbers[i + 2 * two + 1]);
+        store_matrices(line + ((i / 4 + lane / 16) ^ row % 8) * 16, four);
+      }
+    }
   }
 };
 

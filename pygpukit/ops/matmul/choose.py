@@ -19,6 +19,7 @@ from pygpukit.ops import host as host_memory
 from pygpukit.ops.matmul import host
 from pygpukit.ops.matmul.cuda_cores import gemv, real, strided
 from pygpukit.ops.matmul.cutlass import product as cutlass
+from pygpukit.ops.matmul.cutlass import scaled as cutlass_fp8
 from pygpukit.ops.matmul.epilogue import fused
 from pygpukit.ops.matmul.mma import aligned, fallback, unaligned
 from pygpukit.ops.matmul.problem import Problem
@@ -48,16 +49,15 @@ class Kernel(Protocol):
 
 # Kernels of one group give a row the same bits, so that the fastest is taken; the first group that has one is.
 _TENSOR_CORES: tuple[tuple[Any, ...], ...] = (
-    (unaligned, tile_gemv, half, int8_tf32, fp8, fp8_weight, cluster, pingpong, cutlass),
+    (unaligned, tile_gemv, half, int8_tf32, fp8, fp8_weight, cluster, pingpong, cutlass, cutlass_fp8),
     (aligned, fallback),
 )
 # Kernels that can be asked for by the name of their backend, and what says why they cannot make a product.
 _NAMED: dict[str, tuple[tuple[Any, ...], str]] = {
     cluster.BACKEND: ((cluster, pingpong), "unsupported"),
-    cutlass.BACKEND: ((cutlass,), "unsupported"),
+    cutlass.BACKEND: ((cutlass, cutlass_fp8), "unsupported"),
     aligned.BACKEND: ((aligned, fallback), "refusal"),
 }
-_NAMES = " or ".join(map(repr, _NAMED))
 _CUDA_CORES: tuple[Kernel, ...] = (host, gemv, real, strided)  # the first that takes a product
 _VARIABLE = "PYGPUKIT_MATMUL"
 _CALLED = {
@@ -115,7 +115,9 @@ def by_name(what: str, named: Any, p: Problem) -> MatmulPlan | None:
     product. None where they are not asked for, or by the environment alone and do not take it, or it is empty. Raises
     ValueError for another name, GPUError where the product is not taken."""
     if named is not None and named not in _NAMED:
-        raise ValueError(f"{what}: backend={named!r}; it is {_NAMES}, or None for the plan's choice")
+        raise ValueError(
+            f"{what}: backend={named!r}; it is {_spelled(map(repr, _NAMED))}, or None for the plan's choice"
+        )
     asked = named or _of_environment()
     if asked is None or (named is None and is_sim()) or 0 in p.extents:
         return None
@@ -133,7 +135,10 @@ def _of_backend(backend: str, by: str, p: Problem) -> MatmulPlan | str:
     kernels, unless = _NAMED[backend]
     refusals = [getattr(kernel, unless)(p) for kernel in kernels]
     if all(refusals):
-        return str(refusals[0])
+        fitting = (
+            why for kernel, why in zip(kernels, refusals, strict=True) if getattr(kernel, "FAMILY", None) == p.family
+        )
+        return str(next(fitting, refusals[0]))
     plan = _fastest(kernels, p, unless)
     return replace(plan, reason=f"{plan.kernel.does(p)}, as {by} asks")
 
@@ -177,5 +182,11 @@ def _of_environment() -> str | None:
     """The backend that PYGPUKIT_MATMUL names, None for none. Read once. Raises ValueError for another name."""
     backend = os.environ.get(_VARIABLE) or None
     if backend is not None and backend not in _NAMED:
-        raise ValueError(f"{_VARIABLE}={backend}; it is {' or '.join(_NAMED)}, or unset for the plan's choice")
+        raise ValueError(f"{_VARIABLE}={backend}; it is {_spelled(_NAMED)}, or unset for the plan's choice")
     return backend
+
+
+def _spelled(names: Iterable[str]) -> str:
+    """Names as a sentence has them: a, b or c."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}"

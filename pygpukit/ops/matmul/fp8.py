@@ -12,6 +12,7 @@ from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul.choose import MatmulPlan, by_name, choose
 from pygpukit.ops.matmul.cuda_cores import fp8 as cuda_fp8
+from pygpukit.ops.matmul.cutlass import scaled as cutlass
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile import fp8 as tile_fp8
@@ -55,9 +56,9 @@ def matmul_fp8(
     tensor cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a
     row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A number as a scale is
     refused where it is NaN or float32 does not have it; on the device such a one makes its results NaN.
-    backend="hopper": by the kernels for SM 9.0 whatever the plan says, which also run on the simulated device. Raises
-    ShapeError, DTypeError, ValueError, DeviceMismatchError, GPUError where the backend asked for does not take the
-    product.
+    backend="hopper": by the kernels for SM 9.0 whatever the plan says, which also run on the simulated device;
+    backend="cutlass": by CUTLASS's on SM 9.0. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError, GPUError
+    where the backend asked for does not take the product.
     """
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
@@ -74,6 +75,8 @@ def matmul_fp8(
         plan = _planned(what, a, b, left, right, backend)
         if plan.backend == "hopper":
             cluster.scaled(a, b, left, right, target)
+        elif plan.backend == cutlass.BACKEND:
+            cutlass.product(a, b, left, right, target)
         elif host.computes():
             native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
         elif plan.backend == "tile":

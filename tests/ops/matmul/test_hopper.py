@@ -33,7 +33,7 @@ def on_device(monkeypatch: pytest.MonkeyPatch, facts: Facts, capability: int) ->
 
 
 def test_what_the_kernels_do_not_take_is_refused_by_name(a: gp.GPUArray) -> None:
-    with pytest.raises(ValueError, match="matmul: backend='tensor'; it is 'hopper' or 'mma', or None"):
+    with pytest.raises(ValueError, match="matmul: backend='tensor'; it is 'hopper', 'cutlass' or 'mma', or None"):
         gp.matmul(a, a.T, backend="tensor")
     with pytest.raises(gp.GPUError, match=r"matmul: backend='hopper': .*float32 with tf32=True, not float32; leave"):
         gp.matmul(a, a.T, backend="hopper")
@@ -100,7 +100,7 @@ def test_what_is_faster_is_taken(monkeypatch: pytest.MonkeyPatch, facts: Facts) 
 
 def test_another_name_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_MATMUL", "volta")
-    with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=volta; it is hopper or mma, or unset"):
+    with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=volta; it is hopper, cutlass or mma, or unset"):
         choose._of_environment.__wrapped__()
 
 
@@ -109,7 +109,7 @@ def test_it_is_refused_on_the_simulation_too(monkeypatch: pytest.MonkeyPatch, a:
     choose._of_environment.cache_clear()
     try:
         for call in (gp.matmul, gp.matmul_plan):
-            with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=hoper; it is hopper or mma, or unset"):
+            with pytest.raises(ValueError, match="PYGPUKIT_MATMUL=hoper; it is hopper, cutlass or mma, or unset"):
                 call(a, a.T)
     finally:
         choose._of_environment.cache_clear()

@@ -6,98 +6,46 @@ Its sums go over k in the order of the kernels in sm90/, so that a row's bits ar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product as product_of
 from math import inf, prod
 from typing import TYPE_CHECKING
 
-from pygpukit._core import native
 from pygpukit.core import device
-from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
-from pygpukit.jit.cutlass import place
-from pygpukit.kernels import KernelSpec, builder, launch
-from pygpukit.ops import copying, raw
-from pygpukit.ops.matmul import precision, times
-from pygpukit.ops.matmul.cutlass import raster
+from pygpukit.kernels import launch
+from pygpukit.ops.matmul import times
+from pygpukit.ops.matmul.cutlass import room
+from pygpukit.ops.matmul.cutlass.room import Shape
 from pygpukit.ops.matmul.epilogue.epilogue import in_another_launch
 from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
-from pygpukit.ops.matmul.layout.operand import ALIGNMENT, Operand, aligned_length, readable
-from pygpukit.ops.matmul.sm90 import common, tensor_maps
-from pygpukit.ops.matmul.tile.tiling import Tile
-from pygpukit.ops.operands import span
+from pygpukit.ops.matmul.layout.operand import Operand, readable
+from pygpukit.ops.matmul.sm90 import common
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
-BACKEND = "cutlass"
-SOURCE = KernelSpec(
-    __file__,
-    "product.cu",
-    shared_bytes=common.SHARED_BYTES,
-    cluster=(common.CLUSTER, 1, 1),
-    ahead=("sm_90a",),
-    instead=True,
-    wants=place.missing,
-)
-_CALL = SOURCE.structure("CutlassCall")
-_DIVISION = SOURCE.structure("Division")
+BACKEND, FAMILY = room.BACKEND, "half"
+SOURCE = room.source(__file__, "product.cu")
 _ELEMENTS = {"bfloat16": "cutlass::bfloat16_t", "float16": "cutlass::half_t"}
 _SIZE = 2  # bytes of a number
-_PIECE_ROWS = 64  # cutlass_write.cuh: kPieceRows
 finishes = in_another_launch
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The tile of a block of CUTLASS's kernels. str() as plans show it."""
-
-    rows: int
-    columns: int
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.columns}"
-
-
 # What the source is compiled for: the first for many tiles, the second where those leave multiprocessors idle.
 SHAPES = (Shape(128, 256), Shape(128, 128))
 
 
 def refusal(p: Problem) -> str:
     """Why plans do not take these kernels for a product, "" where they may."""
-    return "" if _measured(p.family) and not unsupported(p) else "they were not measured to be faster on this device"
+    return unsupported(p) if room.measured(p.family or "") else room.UNMEASURED
 
 
 def unsupported(p: Problem) -> str:
     """Why these kernels cannot make a product, "" where they can."""
-    if is_sim():
-        return "the simulated device does not run CUTLASS's kernels for SM 9.0"
     if p.family != "half":
-        return f"CUTLASS's kernels here multiply float16 and bfloat16, not {p.dtype}"
-    return _unsupported(p.folded.extents) or _repeated(p.folded.a, p.folded.b)
-
-
-@by_device
-def _unsupported(extents: tuple[int, int, int, int]) -> str:
-    if precision.switched_on("PYGPUKIT_NO_CUTLASS"):
-        return "PYGPUKIT_NO_CUTLASS=1 forbids it"
-    capability = device.current().capability
-    if capability != common.SM:
-        return f"its kernels are those of SM 9.0; this device is SM {capability / 10:.1f}"
-    if max(extents) >= 2**31 - 2 * SHAPES[0].columns or prod(extents[:3]) >= 2**43:
-        return f"extents of {extents} are more than these kernels count"
-    return missing() or tensor_maps.refusal()
-
-
-@by_device
-def missing() -> str:
-    """Why these kernels are not to be had here, "" where they are, as far as is known."""
-    kernel = SOURCE.of(next(iter(_listing()))[0])
-    if place.missing() and not builder.is_bundled(kernel):
-        return place.missing()
-    return builder.missing(kernel)
+        return f"CUTLASS's kernels here multiply float16, bfloat16 and 8-bit floats, not {p.dtype}"
+    first = SOURCE.of(next(iter(_listing()))[0])
+    return room.missing(first, p.folded.extents) or _repeated(p.folded.a, p.folded.b)
 
 
 def _repeated(*operands: Operand) -> str:
@@ -111,7 +59,7 @@ def _repeated(*operands: Operand) -> str:
 
 def time_us(p: Problem) -> float:
     """The time of the fastest tile by the measured times, infinite where there are none."""
-    return min((tile.time_us(*_sizes(p)) for tile in _measured(p.family)), default=inf)
+    return min((tile.time_us(*_sizes(p)) for tile in room.measured("half")), default=inf)
 
 
 def tiling(p: Problem) -> Shape:
@@ -135,16 +83,10 @@ def _sizes(p: Problem) -> tuple[int, int, int, int, int, int]:
 
 
 @by_device
-def _measured(family: str | None) -> tuple[Tile, ...]:
-    """The tiles that the device's table has times of."""
-    return tuple(Tile(**fields) for fields in times.table().get("cutlass", {}).get(family or "", []))
-
-
-@by_device
 def _fastest(extents: tuple[int, int, int, int]) -> Shape:
     products, m, n, k = extents
     multiprocessors = device.current().sm_count
-    if measured := _measured("half"):
+    if measured := room.measured("half"):
         best = min(measured, key=lambda tile: tile.time_us(m, n, k, products, _SIZE, multiprocessors))
         return Shape(best.rows, best.columns)
     wide = SHAPES[0]
@@ -167,38 +109,17 @@ def product(a: GPUArray, b: GPUArray, out: GPUArray, shape: Shape) -> None:
         common.CHUNK if transposed[0] else shape.rows,
         common.CHUNK // common.CLUSTER if transposed[1] else shape.columns // common.CLUSTER,
     )
-    into = out if _is_written(out) else native.empty((*out.shape[:-1], aligned_length(n, _SIZE)), out.dtype)
-    lead = into.shape[-1]
-    tiles = raster.of(m, n, products, shape.rows, shape.columns, common.CLUSTER)
-    call = _CALL.pack(
-        batch=_DIVISION.pack(**raster.division(tiles.product)),
-        line=_DIVISION.pack(**raster.division(tiles.line)),
-        m=m,
-        n=n,
-        k=k,
-        products=products,
-        tiles=products * tiles.product,
-        swizzle=tiles.swizzle,
-        along_m=tiles.along_m,
-    )
-    blocks = min(products * tiles.product, device.current().sm_count // common.CLUSTER * common.CLUSTER)
+    call, blocks = room.call((products, m, n, k), shape)
+    into = room.target(out)
     launch(
         SOURCE.of(_expression(a.dtype.name, shape, transposed)),
         (blocks, 1, 1),
         common.THREADS,
         call,
         *common.mapped(stacks, tma_boxes, (m, n), transposed, k),
-        span(into)[0],
-        tensor_maps.tail(_SIZE, _PIECE_ROWS, n, m, lead, products, m * lead),
+        *room.result(into, out),
     )
-    if into is not out:
-        strides = tuple(into.strides)
-        copying.copy_to(native.view(into, out.shape, strides, into.offset), out)
-
-
-def _is_written(out: GPUArray) -> bool:
-    """The kernel writes the array itself: rows are whole 16 bytes."""
-    return out.is_contiguous() and out.shape[-1] * _SIZE % ALIGNMENT == 0 and raw.address(out) % ALIGNMENT == 0
+    room.finish(into, out)
 
 
 def _expression(element: str, shape: Shape, transposed: tuple[bool, bool]) -> str:
