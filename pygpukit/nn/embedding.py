@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.nn.batch import Batch
+from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import Blocks
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -25,6 +26,10 @@ def embed(batch: Batch, table: GPUArray | Blocks, positions: GPUArray | None, ou
     if isinstance(table, Blocks):
         if host.computes():
             _by_host(batch, table, positions, out)
+            return
+        if table.dtype in in_blocks.TYPES:
+            (part,) = table.parts  # all that a checkpoint gives
+            in_blocks.rows_of(part, table.columns, batch.tokens, batch.positions, positions, table.dtype, out)
             return
         table = table.expanded()
     if host.computes():

@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pygpukit._core import native
 from pygpukit.array import factory
-from pygpukit.core.backend import is_sim
 from pygpukit.core.dtypes import as_dtype, float32, uint8
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.core.progress import Progress
 from pygpukit.memory.transfer_engine import TransferEngine
 from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import named
+from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import KINDS, Blocks, Part
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.norm import Norm
+from pygpukit.ops import host
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
     from pygpukit.memory.transfer import Transfer
     from pygpukit.models.checkpoint import Checkpoint
 
@@ -58,8 +60,8 @@ class TensorLoader:
     Memory is named after the model and the place: "smollm2/layers.03/qkv".
 
     prefix: what the file's names have before those that are asked for. transposed: weights are (in, out) in the file.
-    what: what needs the tensors, for errors. keeps: whether weights of products stay as they are stored, on the
-    simulated device and where their values are to be float32: products there read them, and give the same bits.
+    what: what needs the tensors, for errors. keeps: whether weights of products stay as they are stored, where products
+    read them: of float32 on the simulated device, with the bits of their values, and of bfloat16 on others.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class TensorLoader:
         keeps: bool = False,
     ) -> None:
         self._checkpoint, self._dtype, self._title = checkpoint, as_dtype(dtype), title
-        self._keeps = keeps and self._dtype == float32 and is_sim()
+        self._kinds = _kept(self._dtype) if keeps else frozenset()
         self._prefix, self._transposed, self._what = prefix, transposed, what
         self._names = set(checkpoint.names())
         self._total = sum(self._size(name) for name in self._names)
@@ -172,10 +174,10 @@ class TensorLoader:
         """The type in which the rows of a weight stay; None where their values are made."""
         shape = (columns, rows) if transposed else (rows, columns)
         name = self._prefix + str(tensor)
-        if not self._keeps or name not in self._names or self._checkpoint.shape(name) != shape:
+        if not self._kinds or name not in self._names or self._checkpoint.shape(name) != shape:
             return None
         stored = self._checkpoint.stored(name)
-        return None if stored is None or stored[0] not in KINDS or stored[2] != transposed else stored[0]
+        return None if stored is None or stored[0] not in self._kinds or stored[2] != transposed else stored[0]
 
     def _blocks(self, label: str, columns: int, parts: list[tuple[str, int]]) -> Blocks:
         """Room for rows of those types; neighbours of one type share theirs."""
@@ -192,7 +194,7 @@ class TensorLoader:
             array = factory.empty((rows, width), block.dtype if plain else uint8)
             array.name = f"{self._title}/{label}{f'.{number}' if number else ''}"
             weights.append(Part(kind, array))
-        return Blocks(tuple(weights), columns)
+        return Blocks(tuple(weights), columns, self._dtype)
 
     def _copy_rows(self, tensor: str, weight: GPUArray | Blocks, start: int, count: int, transposed: bool) -> None:
         """One tensor into rows of a weight."""
@@ -215,8 +217,8 @@ class TensorLoader:
 
     def _size(self, name: str) -> int:
         """Bytes of a tensor on the device."""
-        stored = self._checkpoint.stored(name) if self._keeps else None
-        if stored is not None and stored[0] in KINDS:
+        stored = self._checkpoint.stored(name) if self._kinds else None
+        if stored is not None and stored[0] in self._kinds:
             return int(stored[1].nbytes)
         return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
 
@@ -266,6 +268,13 @@ class TensorLoader:
         while self._under_way and sum(copy.target.nbytes for copy in self._under_way) > max_bytes:
             coming = self._under_way.popleft()
             (coming.transfer or self._send(coming)).wait()
+
+
+def _kept(dtype: DataType) -> frozenset[str]:
+    """The types in which weights stay whose values are of that type."""
+    if host.computes():
+        return frozenset(KINDS if dtype == float32 else ())
+    return frozenset(in_blocks.KINDS if dtype in in_blocks.TYPES else ())
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""Blocks: a weight as a file stores it, in blocks of few bits a value, which products on the host read as they go."""
+"""Blocks: a weight as a file stores it, in blocks of few bits a value, which products read as they go."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pygpukit._core import native
 from pygpukit.core.dtypes import DataType, float32
 from pygpukit.core.errors import ShapeError
+from pygpukit.models.convert import convert
+from pygpukit.ops import host
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,13 +31,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Blocks:
-    """A weight (out, in) on the simulated device whose values are float32, one or more parts below each other.
+    """A weight (out, in), one or more parts below each other.
 
-    A product with it has the bits of a product with its values.
+    dtype: what its values are as an array, and what is multiplied with them: float32 on the simulated device, where a
+    product with it has the bits of a product with its values; of 16 bits on others, where values are not rounded to it.
     """
 
     parts: tuple[Part, ...]
     columns: int
+    dtype: DataType = float32
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -42,14 +47,9 @@ class Blocks:
         return sum(part.array.shape[0] for part in self.parts), self.columns
 
     @property
-    def dtype(self) -> DataType:
-        """float32, which the values are."""
-        return float32
-
-    @property
     def itemsize(self) -> int:
         """Bytes of a value, once it is one."""
-        return float32.itemsize
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -75,7 +75,6 @@ class Blocks:
         """The values."""
         import numpy as np
 
-        from pygpukit.models.convert import convert
         from pygpukit.models.dequantise import named
 
         rows = []
@@ -91,8 +90,17 @@ class Blocks:
     def expanded(self) -> GPUArray:
         """The values as an array of their own, for what reads no blocks."""
         from pygpukit.array import factory
+        from pygpukit.nn.linear import in_blocks
 
-        return factory.from_numpy(self.to_numpy())
+        if host.computes() or self.dtype not in in_blocks.TYPES:
+            return factory.from_numpy(convert(self.to_numpy(), float32, self.dtype))
+        result = native.empty(self.shape, self.dtype)
+        start = 0
+        for part in self.parts:
+            rows = part.array.shape[0]
+            in_blocks.values(part, self.columns, result[start : start + rows])
+            start += rows
+        return result
 
 
 def below(weights: Sequence[Blocks]) -> Blocks:
@@ -100,7 +108,7 @@ def below(weights: Sequence[Blocks]) -> Blocks:
     widths = {weight.columns for weight in weights}
     if len(widths) != 1:
         raise ShapeError(f"weights with rows of {sorted(widths)} cannot be joined")
-    return Blocks(tuple(part for weight in weights for part in weight.parts), widths.pop())
+    return Blocks(tuple(part for weight in weights for part in weight.parts), widths.pop(), weights[0].dtype)
 
 
 def values_of(weight: GPUArray | Blocks) -> GPUArray:

@@ -14,6 +14,7 @@ from pygpukit.core import device
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ShapeError
 from pygpukit.nn.batch import product
+from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import Blocks, memory_of, operands_of, values_of
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import copying, elementwise, host
@@ -131,13 +132,19 @@ class LinearBF16:
         host.store(out, result)
 
     def new_bests(self) -> GPUArray | None:
-        """Room for the largest logit that each block finds; None where a row is too long for its norm to be in them."""
+        """Room for the largest logit that each block finds; None for a weight in blocks of few bits, and where a row is
+        too long for its norm to be in them."""
+        if isinstance(self.weight, Blocks):
+            return None
         return factory.zeros(self._blocks(self.out_features), "uint64") if self._stages() else None
 
     def _decode(
         self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue, overlaps: bool, bests: GPUArray | None
     ) -> None:
         """A warp for each column of the result."""
+        if isinstance(self.weight, Blocks) and self.weight.dtype in in_blocks.TYPES:
+            self._in_blocks(self.weight, x if norm is None else self._normalised(x, norm), out, epilogue, overlaps)
+            return
         weight, rows = values_of(self.weight), x.shape[0]
         types = f"{CTYPES[weight.dtype.name]}, {CTYPES[out.dtype.name]}"
         call, bias = self._call(rows, out.shape[1], norm), weight if self.bias is None else self.bias
@@ -159,6 +166,15 @@ class LinearBF16:
         grid = (-(-out.shape[1] // _COLUMNS), -(-rows // _ROWS), 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, weight, bias, out, call)
 
+    def _in_blocks(self, weight: Blocks, x: GPUArray, out: GPUArray, epilogue: Epilogue, overlaps: bool) -> None:
+        """By the kernels for blocks; what they do not finish is done by a launch of its own."""
+        if epilogue in in_blocks.EPILOGUES and (epilogue != "silu" or len(weight.parts) == 1):
+            in_blocks.product(x, weight, self.bias, out, epilogue, overlaps=overlaps)
+            return
+        result = native.empty((x.shape[0], weight.shape[0]), weight.dtype)
+        in_blocks.product(x, weight, None, result, "store", overlaps=overlaps)
+        self._after(result, out, epilogue)
+
     def _stages(self) -> int | None:
         """Of the kernels for one row; None where that and a few of them do not fit into a block's memory."""
         room = _row_bytes() - self.in_features * self.weight.itemsize
@@ -176,13 +192,16 @@ class LinearBF16:
         if epilogue == "store" and self.bias is None and out.dtype == weight.dtype:
             matmul(x, weight.T, out=out)
             return
-        result = matmul(x, weight.T)
-        bias = weight if self.bias is None else self.bias
+        self._after(matmul(x, weight.T), out, epilogue)
+
+    def _after(self, result: GPUArray, out: GPUArray, epilogue: Epilogue) -> None:
+        """Bias and epilogue of a product (R, rows of the weight)."""
+        bias = result if self.bias is None else self.bias
         types = f"{CTYPES[self.weight.dtype.name]}, {CTYPES[out.dtype.name]}"
         spec = SOURCE.of(f"pk::after_product<{types}, {_EPILOGUES[epilogue]}>")
         each = _LOAD // self.weight.itemsize
-        grid = (-(-out.shape[1] // (_THREADS * each)), x.shape[0], 1)
-        kernels.launch(spec, grid, (_THREADS, 1, 1), result, bias, out, self._call(x.shape[0], out.shape[1], None))
+        grid = (-(-out.shape[1] // (_THREADS * each)), out.shape[0], 1)
+        kernels.launch(spec, grid, (_THREADS, 1, 1), result, bias, out, self._call(out.shape[0], out.shape[1], None))
 
     def _normalised(self, x: GPUArray, norm: Norm) -> GPUArray:
         """The rows of x after a norm, of the weight's type."""

@@ -1,0 +1,121 @@
+"""Products with a weight in blocks of few bits on a device, and its values: a kernel for every kind of block."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pygpukit import kernels
+from pygpukit.core.dtypes import bfloat16, float32
+from pygpukit.ops.elementwise.pointwise import CTYPES
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
+    from pygpukit.nn.linear.blocks import Blocks, Part
+
+SOURCE = kernels.KernelSpec(__file__, "in_blocks.cu", options=kernels.SAME_BITS)
+TYPES = (bfloat16,)  # of x
+_THREADS, _WARPS = 256, 8  # linear.cuh
+_CHUNK, _TILE_ROWS, _ROOM = 256, 16, 10240  # in_blocks.cu: kChunk, kTileRows, kStageRoom
+_TILES = (1, 4)  # of eight rows of x, that a block takes
+EPILOGUES = {"store": "pk::kStore", "add": "pk::kAdd", "silu": "pk::kSilu"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of block: so many values in so many bytes."""
+
+    values: int
+    bytes: int
+
+    @property
+    def shared_bytes(self) -> int:
+        """Memory of a block of threads: in_blocks.cu's Staged."""
+        pieces = (_CHUNK // self.values * self.bytes + 14) // 16 + 1
+        stage = _TILE_ROWS * 16 * (pieces | 1)
+        return _WARPS * stage * min(max(_ROOM // stage, 1), 4)
+
+
+KINDS = {
+    "Q4_0": Kind(32, 18), "Q4_1": Kind(32, 20), "Q5_0": Kind(32, 22), "Q5_1": Kind(32, 24), "Q8_0": Kind(32, 34),
+    "IQ4_NL": Kind(32, 18), "Q2_K": Kind(256, 84), "Q3_K": Kind(256, 110), "Q4_K": Kind(256, 144),
+    "Q5_K": Kind(256, 176), "Q6_K": Kind(256, 210), "IQ4_XS": Kind(256, 136),
+}  # fmt: skip
+
+
+def product(
+    x: GPUArray, weight: Blocks, bias: GPUArray | None, out: GPUArray, epilogue: str, *, overlaps: bool = False
+) -> None:
+    """out = epilogue(x W^T + bias), as LinearBF16.project(): one launch a part of the weight. silu: of one part."""
+    rows, width, first = x.shape[0], out.shape[1], 0
+    tiles = _TILES[0] if rows <= 8 * _TILES[0] else _TILES[-1]
+    for part in weight.parts:
+        columns = part.array.shape[0] // (2 if epilogue == "silu" else 1)
+        own = None if bias is None else bias[first : first + part.array.shape[0]]
+        call = struct.pack(  # in_blocks.cu: BlocksCall
+            "<6q2i",
+            columns,
+            weight.columns,
+            part.array.shape[1],
+            part.array.nbytes,
+            first,
+            width,
+            rows,
+            own is not None,
+        )
+        expression = _product(weight.dtype, out.dtype, part.kind, tiles, epilogue)
+        spec = SOURCE.of(expression, shared_bytes=KINDS[part.kind].shared_bytes, overlapping=overlaps)
+        tile = _TILE_ROWS // (2 if epilogue == "silu" else 1)
+        grid = (-(-columns // tile), -(-rows // (8 * tiles)), 1)
+        kernels.launch(spec, grid, (_THREADS, 1, 1), x, part.array, x if own is None else own, out, call)
+        first += columns
+
+
+def values(part: Part, columns: int, out: GPUArray) -> None:
+    """The values of all rows of a part, rounded once to out's type; out: (rows, columns)."""
+    _values(part, columns, part.array.shape[0], None, None, None, out.dtype, out)
+
+
+def rows_of(
+    part: Part, columns: int, tokens: GPUArray, positions: GPUArray, learned: GPUArray | None, dtype: DataType,
+    out: GPUArray,
+) -> None:  # fmt: skip
+    """The values of the rows of tokens, and of positions where those are learned, float32; dtype: learned's."""
+    _values(part, columns, tokens.shape[0], tokens, positions, learned, dtype, out)
+
+
+def _values(
+    part: Part, columns: int, rows: int, tokens: GPUArray | None, positions: GPUArray | None, learned: GPUArray | None,
+    dtype: DataType, out: GPUArray,
+) -> None:  # fmt: skip
+    call = struct.pack(  # in_blocks.cu: ValuesCall
+        "<3q2i", columns, part.array.shape[1], rows, tokens is not None, learned is not None
+    )
+    arrays = [tokens, positions, part.array, learned]
+    spec = SOURCE.of(_values_name(dtype, out.dtype, part.kind))
+    grid = (-(-columns // (8 * _THREADS)), min(rows, 65535), 1)
+    kernels.launch(spec, grid, (_THREADS, 1, 1), *[out if a is None else a for a in arrays], out, call)
+
+
+def _product(dtype: DataType, out: DataType, kind: str, tiles: int, epilogue: str) -> str:
+    types = f"{CTYPES[dtype.name]}, {CTYPES[out.name]}"
+    return f"pk::linear_in_blocks<{types}, pk::{kind}, {tiles}, {EPILOGUES[epilogue]}>"
+
+
+def _values_name(dtype: DataType, out: DataType, kind: str) -> str:
+    return f"pk::values_of_blocks<{CTYPES[dtype.name]}, {CTYPES[out.name]}, pk::{kind}>"
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that a model with such weights can ask for."""
+    for kind in KINDS:
+        for dtype in TYPES:
+            forms = ((dtype, "store"), (float32, "store"), (float32, "add"), (dtype, "silu"))
+            yield (
+                *(_product(dtype, out, kind, tiles, name) for out, name in forms for tiles in _TILES),
+                *(_values_name(dtype, out, kind) for out in (dtype, float32)),
+            )

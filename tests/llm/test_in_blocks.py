@@ -1,0 +1,78 @@
+"""A model whose weights stay in blocks on a device: beside the same model of their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from llm.stepping import logits_of
+from llm.tiny import MemoryCheckpoint
+from llm.tiny_weights import CONFIGS, tensors
+
+from pygpukit.llm.model import CausalTransformerModel
+from pygpukit.llm.weights import from_checkpoint
+from pygpukit.models.dequantise import named
+from pygpukit.nn.linear.blocks import Blocks
+from pygpukit.ops import host
+
+# Neighbours of one kind, and of two: joined products of one part and of several.
+KINDS = {"q_proj": "Q8_0", "k_proj": "Q8_0", "v_proj": "Q5_0", "gate_proj": "Q4_0", "up_proj": "Q4_0"}
+MIXED = {**KINDS, "up_proj": "Q8_0"}
+
+
+def packed(weight: np.ndarray, kind: str) -> np.ndarray:
+    """Rows in blocks of 32 values, scaled by the largest."""
+    middle = {"Q4_0": 8, "Q5_0": 16, "Q8_0": 0}[kind]
+    groups = weight.reshape(len(weight), -1, 32)
+    scale = (np.abs(groups).max(-1, keepdims=True) / (middle or 127)).astype(np.float16)
+    codes = np.rint(groups / scale.astype(np.float32)).astype(np.int64)
+    codes = np.clip(codes + middle, 0 if middle else -127, 2 * middle - 1 if middle else 127)
+    parts = [scale.view(np.uint8)]
+    if kind == "Q8_0":
+        parts.append(codes.astype(np.int8).view(np.uint8))
+    else:
+        if kind == "Q5_0":
+            fifths = ((codes >> 4) << np.arange(32)).sum(-1, keepdims=True).astype(np.uint32)
+            parts.append(fifths.view(np.uint8).reshape(*codes.shape[:2], 4))
+        parts.append(((codes[..., :16] & 15) | (codes[..., 16:] & 15) << 4).astype(np.uint8))
+    return np.concatenate(parts, axis=-1).reshape(len(weight), -1)
+
+
+class BlocksCheckpoint(MemoryCheckpoint):
+    """Weights of products and the embedding in blocks."""
+
+    def __init__(self, config: dict[str, Any], kinds: dict[str, str]) -> None:
+        values = tensors(config)
+        self._rows: dict[str, tuple[str, np.ndarray, bool]] = {}
+        for name, value in values.items():
+            if value.ndim == 2:
+                kind = kinds.get(name.split(".")[-2], "Q8_0")
+                rows = packed(value, kind)
+                block = named(kind)
+                self._rows[name] = kind, rows, False
+                values[name] = block.decoded(rows.reshape(-1, block.bytes)).reshape(value.shape)
+        super().__init__(config, values)
+
+    def stored(self, name: str) -> tuple[str, np.ndarray, bool] | None:  # type: ignore[override]
+        return self._rows.get(name)
+
+
+def model(kinds: dict[str, str]) -> CausalTransformerModel:
+    config = {**CONFIGS["qwen2"], "intermediate_size": 64, "tie_word_embeddings": True}
+    return from_checkpoint(BlocksCheckpoint(config, kinds), dtype="bfloat16", context=64)
+
+
+@pytest.mark.parametrize("kinds", [KINDS, MIXED])
+def test_logits_are_those_of_the_values(kernels_on_sim: None, kinds: dict[str, str]) -> None:
+    prompt = [int(x) for x in np.random.default_rng(11).integers(0, 99, 9)]
+    ours = model(kinds)
+    weights = [ours.embed_tokens, *(block.attn.qkv_proj.weight for block in ours.blocks)]
+    assert all(isinstance(weight, Blocks) for weight in weights)
+    assert [part.kind for part in weights[1].parts] == ["Q8_0", "Q5_0"]  # type: ignore[union-attr]
+    found, tokens = logits_of(ours, prompt, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "_through_kernels", False)
+        expected, others = logits_of(model(kinds), prompt, 2)
+    same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=True)) if a != b), 2)
+    assert np.abs(found - expected)[: same + 1].max() <= 0.08 * np.abs(expected).max()  # after the same tokens
