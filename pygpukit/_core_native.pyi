@@ -344,6 +344,18 @@ class CellTime:
     def read(self) -> tuple[int, int, bool, bool]:
         """(nanoseconds that the device was busy, launches in them, whether more is to come, whether it is a lower bound)."""
 
+class Trace:
+    """Keeps at most `works` of what is launched outside tasks, each timed by itself, from now until end(). Waits for the device once."""
+
+    def __init__(self, works: int) -> None: ...
+    def end(self) -> None: ...
+    def read(self) -> tuple[bytes, int, bool]:
+        """(records that came since the last call, works that are not among them so far, whether more is to come).
+
+        A record has 72 bytes: kind and device (u16), stream, tenant, name (u32), a, b, c (u64), cell, line (u32) as in the
+        ring, then begin_ns and end_ns on the ring's clock and how many launches it is (u64).
+        """
+
 def set_launch_timing(mode: str) -> None:
     """'on', 'exact' (two events a launch) or 'off', for all that CellTime times. ValueError for another word."""
 

@@ -31,6 +31,24 @@ class CellTime {
   std::shared_ptr<Busy> period_ = busy_begin();
 };
 
+// Records of 72 bytes: the 48 of pk_event, then begin_ns, end_ns, launches.
+class TracePeriod {
+ public:
+  explicit TracePeriod(size_t works) : period_(busy_begin(works)) {}
+  ~TracePeriod() { busy_end(*period_); }
+  void end() { busy_end(*period_); }
+  py::tuple read() {
+    const Trace trace = busy_take(*period_);
+    const auto *bytes = reinterpret_cast<const char *>(trace.works.data());
+    return py::make_tuple(py::bytes(bytes, trace.works.size() * sizeof(TracedWork)), trace.untimed,
+                          busy_read(*period_).pending);
+  }
+
+ private:
+  std::shared_ptr<Busy> period_;
+};
+static_assert(sizeof(TracedWork) == 72);
+
 void set_mode(const Text &text) {
   const std::string &requested = text.utf8;
   for (const auto &[name, mode] : kModes)
@@ -53,6 +71,12 @@ void bind_cell_times(py::module_ &m) {
       .def("read", &CellTime::read,
            "(nanoseconds that the device was busy, launches in them, whether more is to come, whether it is a lower "
            "bound)");
+  py::class_<TracePeriod>(m, "Trace", "Keeps what is launched outside tasks one by one, from now until end().")
+      .def(py::init<size_t>(), py::arg("works"))
+      .def("end", &TracePeriod::end)
+      .def("read", &TracePeriod::read,
+           "(records of 72 bytes that came since the last call, works that are not among them, whether more is to "
+           "come)");
   m.def("set_launch_timing", set_mode, py::arg("mode"), "'on', 'exact' or 'off'; of the whole process.");
   m.def("launch_timing", mode_name);
   m.def(

@@ -66,13 +66,15 @@ static uint32_t copy_name(CopyDirection direction) {
 }
 
 // Runs copy(offset, bytes) over the range. The stream is idle before each piece and the piece is finished after it, so
-// the host memory may be reused or freed whenever this returns or throws.
+// the host memory may be reused or freed whenever this returns or throws. Returns when the first piece began.
 template <typename Copy>
-static void copy_in_chunks(uint64_t bytes, uint64_t stream, const char *doing, const Copy &copy) {
+static uint64_t copy_in_chunks(uint64_t bytes, uint64_t stream, const char *doing, const Copy &copy) {
   // A paused task waits here. One that was cancelled may still save what it has.
   if (const pk_status refused = enter(); refused != PK_GATE_STOPPED) check(refused, doing);
+  uint64_t begin_ns = 0;
   for (uint64_t done = 0; done < bytes; done += kChunkBytes) {
     need(wait_stream(stream, doing));
+    if (done == 0) begin_ns = pk_now_ns();
     const uint64_t piece = std::min(kChunkBytes, bytes - done);
     pk_status status;
     {
@@ -82,6 +84,7 @@ static void copy_in_chunks(uint64_t bytes, uint64_t stream, const char *doing, c
     }
     check(status, doing);
   }
+  return begin_ns;
 }
 
 static void copy_from_host(const py::object &dst, const py::object &src) {
@@ -96,10 +99,11 @@ static void copy_from_host(const py::object &dst, const py::object &src) {
   need(pins.add(array, stream.handle));
   const auto *source = static_cast<const unsigned char *>(buffer.view.buf);
   const uint64_t address = address_of(array);
-  copy_in_chunks(bytes, stream.handle, "copying to the device", [&](uint64_t offset, uint64_t piece) {
-    return g_driver->copy_h2d(address + offset, source + offset, piece, stream.handle);
-  });
-  record_copy(kH2D, bytes, stream.id);
+  const uint64_t begin_ns =
+      copy_in_chunks(bytes, stream.handle, "copying to the device", [&](uint64_t offset, uint64_t piece) {
+        return g_driver->copy_h2d(address + offset, source + offset, piece, stream.handle);
+      });
+  record_copy(kH2D, bytes, stream.id, begin_ns);
 }
 
 static void copy_to_host(const py::object &dst, const py::object &src) {
@@ -114,10 +118,11 @@ static void copy_to_host(const py::object &dst, const py::object &src) {
   need(pins.add(array, stream.handle));
   auto *target = static_cast<unsigned char *>(buffer.view.buf);
   const uint64_t address = address_of(array);
-  copy_in_chunks(bytes, stream.handle, "copying from the device", [&](uint64_t offset, uint64_t piece) {
-    return g_driver->copy_d2h(target + offset, address + offset, piece, stream.handle);
-  });
-  record_copy(kD2H, bytes, stream.id);
+  const uint64_t begin_ns =
+      copy_in_chunks(bytes, stream.handle, "copying from the device", [&](uint64_t offset, uint64_t piece) {
+        return g_driver->copy_d2h(target + offset, address + offset, piece, stream.handle);
+      });
+  record_copy(kD2H, bytes, stream.id, begin_ns);
 }
 
 class CopyStep : public Step {

@@ -153,7 +153,10 @@ void Graph::launch(const py::object &on) {
                   launches(segment.first, segment.last))
             : issue_by_itself(*steps[segment.first], ref.handle);
     check(status, "launching a graph");
+    const bool traced = tracing() && segment.handle != 0;
+    if (traced) trace_graph(true);
     for (size_t i = segment.first; i < segment.last; ++i) steps[i]->count(ref.id);
+    if (traced) trace_graph(false);
   }
 }
 

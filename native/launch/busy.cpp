@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "launch/ordered.h"
@@ -16,6 +17,7 @@ namespace pk {
 static constexpr uint64_t kPauseNs = 50'000;
 static constexpr uint64_t kLongestUnmarked = 1024;  // works
 static constexpr size_t kMaxPending = 4096;         // stretches; what comes then is not timed
+static constexpr size_t kMaxPendingTraced = 65536;
 // Times between events are float32 milliseconds: within a second they are exact to a tenth of a microsecond.
 static constexpr double kAnchorNs = 1e9;
 
@@ -26,14 +28,29 @@ class Busy {
   uint64_t launches = 0;
   uint64_t unresolved = 0;  // stretches
   bool ended = false, cut = false;
+  size_t capacity = 0;  // works to keep
+  size_t kept = 0;
+  Trace trace{};
+
+  void keep(const TracedWork &work) {
+    if (capacity == 0) return;
+    if (kept == capacity) {
+      ++trace.untimed;
+      return;
+    }
+    ++kept;
+    trace.works.push_back(work);
+  }
 };
 
 std::atomic<bool> g_timed{false};
+std::atomic<bool> g_traced{false};
 
 namespace {
 
 Timing g_mode = Timing::kStretches;
 bool g_failed = false;  // the device did, in this period
+size_t g_tracing = 0;   // open periods that are traced
 
 struct Stretch {
   int32_t device;
@@ -54,6 +71,7 @@ struct Closed {
   int32_t device;
   uint64_t begin, end, launches;
   std::shared_ptr<Busy> period;
+  pk_event record{};  // of a traced period
 };
 
 // Events of one device, and a place on its time line that others are measured from.
@@ -61,6 +79,8 @@ struct Ruler {
   std::vector<uint64_t> free;
   uint64_t anchor = 0;
   double anchor_ns = 0;
+  bool aligned = false;
+  double host_ns = 0;  // of the clock of records, at 0 of this time line
 };
 
 // Never destroyed: threads may outlive static destruction.
@@ -70,6 +90,8 @@ auto &g_closed = *new std::deque<Closed>;
 auto &g_rulers = *new std::map<int32_t, Ruler>;
 auto &g_top = *new std::shared_ptr<Busy>;  // the innermost period
 Stretch *g_last = nullptr;
+Closed *g_untold = nullptr;  // the work that was just issued, until its record comes
+bool g_in_graph = false;     // records that come are of one work
 
 class OnDevice {
  public:
@@ -84,7 +106,7 @@ class OnDevice {
   bool ok_;
 };
 
-void set_timed() { g_timed = g_top != nullptr && g_mode != Timing::kOff && !g_failed; }
+void set_timed() { g_timed = g_top != nullptr && (g_mode != Timing::kOff || g_tracing > 0) && !g_failed; }
 
 template <typename Do>
 void each_period(const std::shared_ptr<Busy> &inner, const Do &act) {
@@ -107,6 +129,7 @@ void give_up() {
     g_driver->event_destroy(closed.end);
   }
   g_closed.clear();
+  g_untold = nullptr;
   for (auto &[device, ruler] : g_rulers) {
     for (const uint64_t event : ruler.free) g_driver->event_destroy(event);
     if (ruler.anchor != 0) g_driver->event_destroy(ruler.anchor);
@@ -141,6 +164,8 @@ Passed resolve(const Closed &closed) {
     if (!period.devices[closed.device].add(from_ns, to_ns)) period.cut = true;
     period.launches += closed.launches;
     --period.unresolved;
+    const auto host = [&](double at_ns) { return static_cast<uint64_t>(std::max(at_ns + ruler.host_ns, 0.0)); };
+    period.keep({closed.record, host(from_ns), host(to_ns), closed.launches});
   });
   ruler.free.push_back(closed.begin);
   if (first || to_ns - ruler.anchor_ns > kAnchorNs) {
@@ -155,6 +180,7 @@ Passed resolve(const Closed &closed) {
 
 // At most so many, in the order in which they ended for the host. What one waits for may keep others waiting.
 void resolve_oldest(size_t limit) {
+  g_untold = nullptr;
   for (; limit > 0 && !g_closed.empty(); --limit) {
     const Passed passed = resolve(g_closed.front());
     if (passed == Passed::kFailed) return give_up();
@@ -164,6 +190,7 @@ void resolve_oldest(size_t limit) {
 }
 
 void resolve_all() {
+  g_untold = nullptr;
   for (auto closed = g_closed.begin(); closed != g_closed.end();) {
     const Passed passed = resolve(*closed);
     if (passed == Passed::kFailed) return give_up();
@@ -217,6 +244,7 @@ void close(Stretch &stretch) {
   Closed closed{stretch.device, stretch.begin, stretch.end, stretch.marked_launches, std::move(stretch.period)};
   if (stretch.marked_works > 0) {
     g_closed.push_back(std::move(closed));
+    g_untold = &g_closed.back();
     return;
   }
   each_period(closed.period, [](Busy &period) { --period.unresolved; });
@@ -224,10 +252,35 @@ void close(Stretch &stretch) {
   free.insert(free.end(), {closed.begin, closed.end});
 }
 
+// Finds where 0 of a device's time line lies on the clock of records: the host waits for all that the device has.
+void align(int32_t on) {
+  const OnDevice device(on);
+  uint64_t event;
+  if (!device.ok() || !take_event(g_rulers[on], &event)) return give_up();
+  Ruler &ruler = g_rulers[on];
+  double from_ms = 0;
+  const bool passed = g_driver->event_record(event, 0) == PK_OK && g_driver->event_wait(event) == PK_OK;
+  const auto now_ns = static_cast<double>(pk_now_ns());
+  if (!passed || (ruler.anchor != 0 && g_driver->event_elapsed(ruler.anchor, event, &from_ms) != PK_OK)) {
+    g_driver->event_destroy(event);
+    return give_up();
+  }
+  ruler.aligned = true;
+  ruler.host_ns = now_ns - (ruler.anchor_ns + from_ms * 1e6);
+  if (ruler.anchor == 0) {
+    ruler.anchor = event;
+  } else {
+    ruler.free.push_back(event);
+  }
+}
+
 void open(Stretch &stretch) {
   resolve_oldest(2);
-  if (g_closed.size() >= kMaxPending) resolve_all();
-  if (!timed() || g_closed.size() >= kMaxPending) return;
+  const size_t limit = g_tracing > 0 ? kMaxPendingTraced : kMaxPending;
+  if (g_closed.size() >= limit) resolve_all();
+  if (!timed() || g_closed.size() >= limit) return;
+  if (g_tracing > 0 && !g_rulers[stretch.device].aligned) align(stretch.device);
+  if (!timed()) return;
   Ruler &ruler = g_rulers[stretch.device];
   if (!take_event(ruler, &stretch.begin)) return give_up();
   if (!take_event(ruler, &stretch.end)) {
@@ -259,9 +312,9 @@ void set_timing(Timing mode) {
   if (!forked()) set_timed();
 }
 
-std::shared_ptr<Busy> busy_begin() {
+std::shared_ptr<Busy> busy_begin(size_t traced) {
   // A forked process has the parent's events, which it can neither use nor destroy.
-  static const int once = pthread_atfork(nullptr, nullptr, [] { g_timed = false; });
+  static const int once = pthread_atfork(nullptr, nullptr, [] { g_timed = g_traced = false; });
   static_cast<void>(once);
   auto period = std::make_shared<Busy>();
   if (forked()) return period;
@@ -269,7 +322,11 @@ std::shared_ptr<Busy> busy_begin() {
   if (g_top == nullptr) g_failed = false;
   period->outer = g_top;
   g_top = period;
+  period->capacity = traced;
+  g_tracing += traced > 0;
+  g_traced = g_tracing > 0;
   set_timed();
+  if (traced > 0 && t_state.device_bound >= 0) align(t_state.device_bound);
   return period;
 }
 
@@ -278,6 +335,8 @@ void busy_end(Busy &period) {
   period.ended = true;
   if (forked()) return;
   close_all();
+  g_tracing -= period.capacity > 0;
+  g_traced = g_tracing > 0;
   while (g_top != nullptr && g_top->ended) g_top = g_top->outer;
   set_timed();
 }
@@ -288,6 +347,34 @@ BusyReading busy_read(Busy &period) {
   double ns = 0;
   for (const auto &[device, spans] : period.devices) ns += spans.total();
   return {static_cast<uint64_t>(ns + 0.5), period.launches, !period.ended || period.unresolved > 0, period.cut};
+}
+
+Trace busy_take(Busy &period) {
+  if (!forked()) resolve_all();
+  return {std::exchange(period.trace.works, {}), period.trace.untimed};
+}
+
+static void count_untimed() {
+  each_period(g_top, [](Busy &period) { period.trace.untimed += period.capacity > 0; });
+}
+
+void trace_issued(const pk_event &record) {
+  if (g_untold != nullptr) {
+    g_untold->record = record;
+    g_untold = nullptr;
+  } else if (!g_in_graph) {
+    count_untimed();
+  }
+}
+
+void trace_graph(bool begins) {
+  if (begins && g_untold == nullptr) count_untimed();
+  g_in_graph = begins;
+}
+
+void trace_host(const pk_event &record, uint64_t begin_ns) {
+  const TracedWork work{record, begin_ns, pk_now_ns(), 1};
+  each_period(g_top, [&](Busy &period) { period.keep(work); });
 }
 
 void busy_before(uint64_t stream, uint64_t now_ns) {
@@ -312,7 +399,7 @@ void busy_after(uint64_t stream, uint64_t launches) {
   if (++stretch.works < stretch.next_mark && stretch.works != stretch.usual) return;
   if (stretch.works == stretch.next_mark) stretch.next_mark += std::min(3 * stretch.works, kLongestUnmarked);
   mark(stretch);
-  if (g_mode == Timing::kEach) close(stretch);
+  if (g_mode == Timing::kEach || g_tracing > 0) close(stretch);
 }
 
 void busy_mark_slow(uint64_t stream) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "launch/runtime.h"
 
@@ -30,11 +31,33 @@ struct BusyReading {
   bool cut;           // too many stretches at a time: a lower bound
 };
 
-// A period of the program, such as a notebook cell. They nest: what is launched belongs to all that are open.
+// One work of a traced period: its record, and when it ran on the clock of records.
+struct TracedWork {
+  pk_event record;
+  uint64_t begin_ns, end_ns;
+  uint64_t launches;  // of a graph several
+};
+struct Trace {
+  std::vector<TracedWork> works;  // in the order in which the device ended them, about
+  uint64_t untimed;               // works that are not among them, so far
+};
+
+// A period of the program, such as a notebook cell. They nest: what is launched belongs to all that are open. traced:
+// at most so many works are kept one by one, which times as kEach does while the period is open, and waits for the
+// device once.
 class Busy;
-std::shared_ptr<Busy> busy_begin();
+std::shared_ptr<Busy> busy_begin(size_t traced = 0);
 void busy_end(Busy &period);
 BusyReading busy_read(Busy &period);
+Trace busy_take(Busy &period);  // the works that ended since the last call
+
+// Whether a period is traced. For its trace, with the GIL: what the work was that was just issued, and work that the
+// host did or waited for, from begin_ns until now.
+extern std::atomic<bool> g_traced;
+inline bool tracing() { return __builtin_expect(g_traced.load(std::memory_order_relaxed), 0); }
+void trace_issued(const pk_event &record);
+void trace_graph(bool begins);  // records until it ends are of the one work that was just issued
+void trace_host(const pk_event &record, uint64_t begin_ns);
 
 void busy_before(uint64_t stream, uint64_t now_ns);
 void busy_after(uint64_t stream, uint64_t launches);

@@ -42,6 +42,7 @@ void count_launch(pk_event record, uint32_t stream_id) {
   count_for_task(PK_WORK_KERNEL);
   record.stream = stream_id;
   record.tenant = t_state.tenant;
+  if (tracing()) trace_issued(record);
   pk_ring_push(&record);
 }
 
@@ -67,6 +68,7 @@ static pk_status timed_launch(const pk_launch &launch, uint32_t name, uint32_t s
   busy_after(launch.stream, 1);
   pk_event record = launch_record(launch, name, place);
   record.stream = stream_id;
+  if (tracing()) trace_issued(record);
   pk_count(PK_COUNT_LAUNCH, 1);
   pk_ring_push_at(now_ns, &record);
   return PK_OK;
@@ -102,16 +104,18 @@ void HostLaunch::end(bool ok) {
   pk_event event = event_of(kRecordHostLaunch, name_, stream_id_);
   event.a = ns;
   event.b = t_state.context != 0;
+  if (tracing()) trace_host(event, start_ns_);
   pk_ring_push(&event);
 }
 
-void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id) {
+void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id, uint64_t begin_ns) {
   static constexpr uint32_t kCounter[] = {PK_COUNT_H2D_BYTES, PK_COUNT_D2H_BYTES, PK_COUNT_D2D_BYTES, PK_COUNT_FILL};
   pk_count(kCounter[direction], direction == kFill ? 1 : bytes);
   count_for_task(direction == kFill ? PK_WORK_FILL : PK_WORK_TRANSFER);
   pk_event event = event_of(kRecordCopy, 0, stream_id);
   event.a = bytes;
   event.b = direction;
+  if (tracing()) begin_ns != 0 ? trace_host(event, begin_ns) : trace_issued(event);
   pk_ring_push(&event);
 }
 

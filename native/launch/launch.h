@@ -36,8 +36,8 @@ class HostLaunch {
   uint64_t start_ns_;
 };
 
-// Copies and fills: counted and recorded like launches.
+// Copies and fills: counted and recorded like launches. begin_ns: of one that the host waited for.
 enum CopyDirection : uint64_t { kH2D = 0, kD2H = 1, kD2D = 2, kFill = 3 };
-void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id);
+void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id, uint64_t begin_ns = 0);
 
 }  // namespace pk

@@ -12,7 +12,10 @@ from pygpukit.jupyter.ledger import Ledger
 from pygpukit.jupyter.magics import CudaMagics
 from pygpukit.jupyter.reports import Reports
 
-_MAGICS = (("cell", "cuda"), ("line", "gpu"), ("line", "gpu_timing"), ("line", "cuda_reset"), ("cell", "chat"))
+_MAGICS = (
+    ("cell", "cuda"), ("cell", "gpu_profile"), ("cell", "chat"),
+    ("line", "gpu"), ("line", "gpu_timing"), ("line", "cuda_reset"),
+)  # fmt: skip
 _ABSENT = object()
 
 _installed: weakref.WeakKeyDictionary[Any, _Installed] = weakref.WeakKeyDictionary()

@@ -1,5 +1,5 @@
 """%%cuda: compile the cell, bind its kernels and, when asked, launch one. %gpu: one line on device and pool.
-%gpu_timing: how cells are timed. %cuda_reset: what to do after a fault."""
+%gpu_timing: how cells are timed. %%gpu_profile: where a cell's time went. %cuda_reset: what to do after a fault."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from pygpukit.jupyter.options import UNIT_NAME, Defaults, Options, cuda_argument
 from pygpukit.jupyter.run import Outcome, label, run_once, run_sweep
 from pygpukit.jupyter.sweep import configurations, macros
 from pygpukit.jupyter.vocabulary import Vocabulary
+from pygpukit.profiling.trace import Profile, profile
 
 
 @magics_class
@@ -103,6 +104,24 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
                 raise UsageError(f"%gpu_timing: {error}") from None
         else:
             print(native.launch_timing())
+
+    @no_var_expand
+    @cell_magic
+    def gpu_profile(self, line: str, cell: str) -> Profile | None:
+        """Run the cell and show where the device's time went: launches, copies and fills on a timeline and in a table.
+
+        A word after the magic is a file to write, as Trace Event JSON for Perfetto. An error of the cell shows as
+        ever, and nothing else.
+        """
+        outer = self.shell.displayhook.exec_result
+        with profile() as recorded:
+            done = self.shell.run_cell(cell)
+        self.shell.displayhook.exec_result = outer  # which the inner cell has taken
+        if not done.success:
+            return None
+        if line.strip():
+            recorded.export_chrome_trace(line.strip())
+        return recorded
 
     @line_magic
     def cuda_reset(self, line: str) -> None:

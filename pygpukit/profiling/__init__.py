@@ -1,1 +1,35 @@
-"""The cost of work: times of a launch, and the limits of the device that it is held against."""
+"""The cost of work: where the device's time and memory went, times of one launch, and the limits of the device."""
+
+from pygpukit.profiling.chrome import export_chrome_trace, export_combined_trace
+from pygpukit.profiling.memory import (
+    MemoryProfiler,
+    MemorySnapshot,
+    get_current_memory_usage,
+    print_memory_summary,
+)
+from pygpukit.profiling.profiler import Profiler, ProfilerContext, get_global_profiler, profile_matmul
+from pygpukit.profiling.record import KernelRecord
+from pygpukit.profiling.trace import Profile, Total, Work, profile
+
+__all__ = [
+    "KernelRecord",
+    "MemoryProfiler",
+    "MemorySnapshot",
+    "Profile",
+    "Profiler",
+    "ProfilerContext",
+    "Total",
+    "Work",
+    "export_chrome_trace",
+    "export_combined_trace",
+    "get_current_memory_usage",
+    "get_global_profiler",
+    "print_memory_summary",
+    "profile",
+    "profile_matmul",
+]
+
+
+def __dir__() -> list[str]:
+    """The module's public names, without what it imports."""
+    return sorted(__all__)
