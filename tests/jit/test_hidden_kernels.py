@@ -52,6 +52,34 @@ def test_kernels_that_macros_make(source: str, names: list[str]) -> None:
             unit.kernel(name)[1, 1](gp.zeros(1))
 
 
+@pytest.mark.parametrize("check", [False, True])
+def test_a_condition_that_an_included_file_decides(folder: Path, check: bool) -> None:
+    source = """#include <cuda_fp16.h>
+#include "types.cuh"
+#if defined REAL && REAL > 3
+__global__ void first(int *o) { o[0] = 7; }
+#else
+__global__ void other(int *o) { o[0] = 8; }
+#endif
+#ifdef NOBODY_DEFINES_IT
+__global__ void absent(int *o) { o[0] = 9; }
+template <class T> __global__ void absent_too(T *o) { o[0] = 9; }
+#if 1
+namespace n { __global__ void absent(int *o) { o[0] = 9; } }
+#endif
+#elif defined(REAL)
+__global__ void second(int *o) { o[0] = 7; }
+#endif
+__global__ void plain(int *o) { o[0] = 7; }"""
+    (folder / "types.cuh").write_text("#define REAL 4")
+    unit = Unit(source, include=[folder], check=check)
+    assert sorted(unit.signatures) == ["first", "plain", "second"]
+    for name in unit.signatures:
+        o = gp.zeros(1, dtype="int32")
+        unit.kernel(name)[1, 1](o)
+        assert o.tolist() == [7]
+
+
 def test_a_macro_of_the_command_line_may_hold_the_word() -> None:
     o = gp.zeros(1, dtype="int32")
     gp.jit("KERNEL k(int* o) { o[0] = 7; }", defines={"KERNEL": "__global__ void"})[1, 1](o)

@@ -81,7 +81,7 @@ def test_the_table_tells_the_share_and_what_stops_the_others(
 ) -> None:
     (folder / "refused.cu").write_text("__global__ void k() { nowhere(); }\n")
     (folder / "host.cu").write_text("int main() {}\n")
-    only_gpu = "#include <cub/block/block_histogram.cuh>\n__global__ void k(int *x) { *x = 1; }\n"
+    only_gpu = "#include <cuda/std/chrono>\n__global__ void k(int *x) { *x = 1; }\n"
     (folder / "only_gpu.cu").write_text(only_gpu)
     assert tool.measured(folder / "only_gpu.cu", folder)[0] == ""
     for least, status in (("50", 0), ("51", 1)):

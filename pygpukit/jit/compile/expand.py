@@ -13,12 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from pygpukit.core.errors import NvrtcError
+from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines, without_directives
 from pygpukit.jit.source.signature import KernelSignature, macro_names, scan
 
 _KERNEL_IN_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\r?\n|[^\n])*__(?:tile_)?global__", re.MULTILINE)
 _MARKER = re.compile(r'^# (\d+) "((?:\\.|[^"\\])*)"[ \d]*$', re.MULTILINE)
 
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*if", re.MULTILINE)
+_KERNEL_WORDS = ("__global__", "__tile_global__")
 _SELF = "<kernel>"  # the source's name meanwhile
 
 
@@ -50,6 +53,13 @@ def kernels(
     return tuple(kept) or signatures
 
 
+def present(source: str, options: Sequence[str], defines: Mapping[str, str]) -> frozenset[str] | None:
+    """The names of the kernels that the preprocessor leaves in, None where the tokens tell them."""
+    if not _in_doubt(source, defines):
+        return None
+    return frozenset(kernel.name for kernel in kernels(source, options, defines))
+
+
 def _may_hide(
     source: str, defines: Mapping[str, str], signatures: Sequence[KernelSignature], asked: Sequence[str]
 ) -> bool:
@@ -59,11 +69,18 @@ def _may_hide(
     if _KERNEL_IN_MACRO.search(source) or any("global__" in value for value in defines.values()):
         return True
     macros = macro_names(source, defines)
-    if any(_depends(kernel, macros) for kernel in signatures):
+    if any(_depends(kernel, macros) for kernel in signatures) or _in_doubt(source, defines):
         return True
     known = {form for kernel in signatures for form in (kernel.name, kernel.short_name)}
     missing = [one for one in asked if one.partition("<")[0].strip() not in known]
     return bool(missing or not signatures) and ("#" in source or bool(defines))
+
+
+def _in_doubt(source: str, defines: Mapping[str, str]) -> bool:
+    """True where a kernel stands under a condition that an included file has a say in."""
+    if "include" not in source or not _CONDITION.search(source):
+        return False
+    return any(token.text in _KERNEL_WORDS and not token.certain for token in lex(source, defines).tokens)
 
 
 def _depends(kernel: KernelSignature, macros: Mapping[str, bool]) -> bool:

@@ -7,7 +7,7 @@ column with a #line directive.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -139,13 +139,15 @@ def prepare(
     defines: Mapping[str, str] | None = None,
     name_expressions: Sequence[str] = (),
     shown: str | None = None,
+    present: Collection[str] | None = None,
 ) -> Prepared:
     """The text to compile: the source under its own name, and the table of its kernels and name expressions.
 
-    shown: the source as the user has it, for a checked image, which names arrays by it.
+    shown: the source as the user has it, for a checked image, which names arrays by it. present: the kernels that no
+    condition leaves out, None for all that the tokens show.
     """
     macros = {**MACROS, **(defines or {})}
-    kernels = scan(source, macros)
+    kernels = [kernel for kernel in scan(source, macros) if present is None or kernel.name in present]
     plain = ordered(source, blank(source))
     plain = grid_constants(plain, blank(plain))
     if any(kernel.extern_c for kernel in kernels):

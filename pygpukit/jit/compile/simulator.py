@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pygpukit._core import native
 from pygpukit.core.errors import NvrtcError, NvrtcErrorCode
-from pygpukit.jit.compile import bounded, sim_headers, sim_lenient, sim_textures
+from pygpukit.jit.compile import bounded, expand, sim_headers, sim_lenient, sim_textures
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.room import check_room, name_full_disk
 from pygpukit.jit.compile.sim_flops import COUNTING_FLAGS, with_counters
@@ -130,7 +130,8 @@ def compile(
         options, defines = _without_macros(options), ()
     if refused := refusals(source, name, macros):
         raise compile_error(name, refused, source)
-    prepared = prepare(source, name, macros, name_expressions, original if check else None)
+    present = expand.present(source, options, {**MACROS, **macros})
+    prepared = prepare(source, name, macros, name_expressions, original if check else None, present)
     headers = sim_headers.folder()
     with tempfile.TemporaryDirectory(prefix="pygpukit-sim-") as folder:
         text, image = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"

@@ -21,7 +21,10 @@ _ESCAPE = re.compile(r"\\(?:\r?\n|x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "0": "\0"}
 _INTEGER = re.compile(r"[\s(]*(?P<digits>0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*[\s)]*")
 _NAME = re.compile(r"\[\s*(?P<name>[^\W\d]\w*)\s*\]")
-_REFERENCE = re.compile(r"%(?:(?P<number>\d+)|\[(?P<name>\w+)\]|(?P<plain>.)?)", re.DOTALL)
+# A letter before a digit or a bracket asks for another form of an operand; %tid.x and the like are PTX's own.
+_REFERENCE = re.compile(
+    r"%(?:(?P<number>\d+)|\[(?P<name>\w+)\]|(?P<own>[A-Za-z_$](?![\d\[]))|(?P<plain>.)?)", re.DOTALL
+)
 # An expression up to its bracket, with nothing in it that could hide one.
 _PLAIN = re.compile(r"((?:[^][(){}\"'/\\]|\[[^][(){}\"'/\\]*\])*)\)")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -258,7 +261,7 @@ def _literal(operand: Operand) -> str:
 
 
 def _substituted(template: str, places: tuple[int, ...], operands: list[Operand]) -> tuple[str, tuple[int, ...]]:
-    """The template with one character for each operand that it names, and %% as %."""
+    """The template with one character for each operand that it names, and %% as %, as is %tid."""
     names = {operand.name: index for index, operand in enumerate(operands) if operand.name}
     out: list[str] = []
     kept: list[int] = []
@@ -268,6 +271,11 @@ def _substituted(template: str, places: tuple[int, ...], operands: list[Operand]
         out += template[done:start]
         kept += places[done:start]
         done = match.end()
+        if match["own"] or match["plain"] == "=":
+            # %= is another number in each statement: labels here are their statement's own
+            out += f"%{match['own']}" if match["own"] else "0"
+            kept += [places[start]] * (len(out) - len(kept))
+            continue
         if match["number"] is None and match["name"] is None:
             if match["plain"] not in ("%", "{", "}", "|"):
                 raise PtxFault(

@@ -305,7 +305,8 @@ WRONG = {
     'asm("|add.u32.foo %0, %0, 1;" : "+r"(x));': "cannot run",
     'asm("|add.u32 %0, %0;" : "+r"(x));': "takes 3 operands, 2 are given",
     'asm("add.u32 %0, %0, |%5;" : "+r"(x));': "%5 is no operand, there are 1",
-    'asm("add.u32 %0, |%tid.x, 1;" : "+r"(x));': "'%t' names no operand; a percent sign of PTX is %%",
+    'asm("add.u32 %0, |%w1, 1;" : "+r"(x));': "'%w' names no operand; a percent sign of PTX is %%",
+    'asm("add.u32 %0, |%(tid), 1;" : "+r"(x));': "'%(' names no operand; a percent sign of PTX is %%",
     'asm("add.u32 %0, %0, |y;" : "+r"(x));': "y is declared nowhere",
     'asm("add.u64 %0, |%0, 1;" : "+r"(x));': "has 32 bits, and the instruction takes .u64",
     'asm("add.u32 %0, %0, |%%envreg3;" : "+r"(x));': "%envreg3 is no register",
@@ -327,6 +328,16 @@ WRONG = {
     'asm("|tcgen05.fence.cta_group::%0.go;" :: "n"(sizeof(x)));': "tcgen05.fence.cta_group::%0.go cannot run",
     'asm("|add.u%1 %0, %0, 1;" : "+r"(x) : "n"(sizeof(x)));': "puts into an opcode must be a literal there",
 }  # fmt: skip
+
+
+def test_a_percent_sign_before_a_word_is_the_registers() -> None:
+    source = """extern "C" __global__ void k(unsigned *out) {
+      asm("{ .reg .u32 %a; mov.u32 %a, %tid.x; L%=: add.u32 %0, %a, %1; }" : "=r"(out[threadIdx.x]) : "r"(10));
+      asm("L%=: add.u32 %0, %0, %%ntid.x;" : "+r"(out[threadIdx.x]));
+    }"""
+    out = gp.from_numpy(np.zeros(4, "u4"))
+    launch(source, 1, 4, out)
+    assert out.to_numpy().tolist() == [14, 15, 16, 17]
 
 
 @pytest.mark.parametrize("width", ["2", " 0x2u ", "(2)"])
