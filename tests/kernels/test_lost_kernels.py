@@ -179,9 +179,12 @@ def test_attention_and_convolution_are_computed_by_what_is_left(machine: Machine
     assert "tile.cu" in run("sm_90a")
     machine.without_tileiras()
     found = run("sm_90a")
-    assert {"mma.cu", "gathered.cu", "conv.cu"} <= found and "tile.cu" not in found
+    assert {"mma.cu", "gathered.cu"} <= found and not {"tile.cu", "conv.cu"} & found
     machine.broken = ["gathered.cu", "attention/mma.cu"]
-    assert "gathered.cu" not in run("sm_90a") and "attention.cu" in run("sm_80")
+    assert "gathered.cu" not in run("sm_90a") and {"attention.cu", "mma.cu"} <= run("sm_80")
+    machine.broken.append("conv/mma.cu")
+    left = run("sm_80")
+    assert "conv.cu" in left and "mma.cu" not in left
 
 
 def test_what_no_other_kernel_computes_says_why(machine: Machine) -> None:

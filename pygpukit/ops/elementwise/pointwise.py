@@ -59,13 +59,13 @@ CTYPES = {
     "complex128": "pk::complex_t<double>",
 }
 # Those that only store: copies convert to and from them.
-_STORAGE_CTYPES = {
+STORAGE_CTYPES = {
     "float8_e4m3": "pk::e4m3_t",
     "float8_e5m2": "pk::e5m2_t",
     "int4": "pk::int4_t",
     "float4_e2m1": "pk::e2m1_t",
 }
-_CONVERTED = CTYPES | _STORAGE_CTYPES
+_CONVERTED = CTYPES | STORAGE_CTYPES
 # Moving elements without looking at them, by item size.
 _RAW = {
     1: "unsigned char",
@@ -152,7 +152,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
         if raw.startswith("unsigned"):
             expressions += [f"pk::binary<{raw}, {raw}, {op.functor}>" for op in operations.BINARY if op.by_size]
         yield tuple(expressions)
-    for ctype in _STORAGE_CTYPES.values():
+    for ctype in STORAGE_CTYPES.values():
         yield tuple(_conversions(ctype))
     for name, ctype in CTYPES.items():
         dtype = DataType.from_string(name)

@@ -22,6 +22,7 @@ from pygpukit.ops.matmul.cutlass import product as cutlass
 from pygpukit.ops.matmul.cutlass import scaled as cutlass_fp8
 from pygpukit.ops.matmul.epilogue import fused
 from pygpukit.ops.matmul.mma import aligned, fallback, unaligned
+from pygpukit.ops.matmul.mma import fp8 as mma_fp8
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster, pingpong
 from pygpukit.ops.matmul.tile import fp8, fp8_weight, half, int8_tf32
@@ -50,13 +51,13 @@ class Kernel(Protocol):
 # Kernels of one group give a row the same bits, so that the fastest is taken; the first group that has one is.
 _TENSOR_CORES: tuple[tuple[Any, ...], ...] = (
     (unaligned, tile_gemv, half, int8_tf32, fp8, fp8_weight, cluster, pingpong, cutlass, cutlass_fp8),
-    (aligned, fallback),
+    (aligned, fallback, mma_fp8),
 )
 # Kernels that can be asked for by the name of their backend, and what says why they cannot make a product.
 _NAMED: dict[str, tuple[tuple[Any, ...], str]] = {
     cluster.BACKEND: ((cluster, pingpong), "unsupported"),
     cutlass.BACKEND: ((cutlass, cutlass_fp8), "unsupported"),
-    aligned.BACKEND: ((aligned, fallback), "refusal"),
+    aligned.BACKEND: ((aligned, fallback, mma_fp8), "refusal"),
 }
 _CUDA_CORES: tuple[Kernel, ...] = (host, gemv, real, strided)  # the first that takes a product
 _VARIABLE = "PYGPUKIT_MATMUL"

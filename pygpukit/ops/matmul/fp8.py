@@ -13,6 +13,7 @@ from pygpukit.ops import copying, host
 from pygpukit.ops.matmul.choose import MatmulPlan, by_name, choose
 from pygpukit.ops.matmul.cuda_cores import fp8 as cuda_fp8
 from pygpukit.ops.matmul.cutlass import scaled as cutlass
+from pygpukit.ops.matmul.mma import fp8 as mma
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile import fp8 as tile_fp8
@@ -32,6 +33,7 @@ _BLOCK = 128  # of k, that share a scale
 _EIGHT = (float8_e4m3, float8_e5m2)
 _WIDE = (float16, bfloat16, float32)
 _TYPES = (*_EIGHT, *_WIDE)
+_NAMED = (cutlass.BACKEND, mma.BACKEND)  # that are taken on the simulated device where they are asked for
 
 
 @prepared
@@ -56,9 +58,9 @@ def matmul_fp8(
     tensor cores at the end, where no scale is of a block) and added to those before in float32, in ascending order: a
     row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A number as a scale is
     refused where it is NaN or float32 does not have it; on the device such a one makes its results NaN.
-    backend="hopper": by the kernels for SM 9.0 whatever the plan says, which also run on the simulated device;
-    backend="cutlass": by CUTLASS's on SM 9.0. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError, GPUError
-    where the backend asked for does not take the product.
+    backend: "hopper", the kernels for SM 9.0, or "mma", those by mma.sync, whatever the plan says; these also run on
+    the simulated device; "cutlass", by CUTLASS's on SM 9.0. Raises ShapeError, DTypeError, ValueError,
+    DeviceMismatchError, GPUError where the backend asked for does not take the product.
     """
     what = "matmul_fp8"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
@@ -75,8 +77,8 @@ def matmul_fp8(
         plan = _planned(what, a, b, left, right, backend)
         if plan.backend == "hopper":
             cluster.scaled(a, b, left, right, target)
-        elif plan.backend == cutlass.BACKEND:
-            cutlass.product(a, b, left, right, target)
+        elif plan.backend in _NAMED:
+            plan.kernel.product(a, b, left, right, target)
         elif host.computes():
             native.host_launch(what, lambda: _on_host(a, b, left, right, target), [*arrays, target])
         elif plan.backend == "tile":

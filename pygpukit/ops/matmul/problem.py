@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_BATCH = 65535  # a grid's second extent
 FP8 = ("fp8", "decoded")
-_FP8_SINCE = 89  # compute capability 8.9
+FP8_SINCE = 89  # compute capability 8.9
 _PADDING = 15  # elements that a row is filled up with, at most
 
 
@@ -111,6 +111,6 @@ class Problem:
         width, depth = n + _PADDING, k + _PADDING
         if products > MAX_BATCH or max(m * depth, depth * width, m * width) * products > 2**31 - 1:
             return "an operand has more elements than a tile kernel counts"
-        if self.family in FP8 and self.device.capability < _FP8_SINCE:
-            return "the device's tile kernels know no fp8; decoded to float32, on CUDA cores"
+        if self.family in FP8 and self.device.capability < FP8_SINCE:
+            return "the device's tensor cores know no fp8; decoded to float32, on CUDA cores"
         return ""

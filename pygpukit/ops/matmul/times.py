@@ -24,7 +24,8 @@ _STEPS, _MEMORY = ("step_us", "wave_us", "alone_us"), ("us_per_mb",)
 
 @by_device
 def table() -> dict[str, Any]:
-    """The parts of a table: "tiles" by family, "hopper", "turns", "skinny", "odd". Raises as plans.table()."""
+    """The parts of a table: "tiles" by family, "hopper", "turns", "skinny", "odd", "mma", "mma fp8". Raises as
+    plans.table()."""
     listed = plans.read(_H100, FAMILY)
     if _is_none():
         return listed

@@ -39,7 +39,7 @@ _FAMILIES = {
     "int8": "{} on tensor cores, summed in int32, exactly, by mma.sync",
     "tf32": "{} rounded to tf32 on tensor cores, summed in float32, by mma.sync",
 }
-_GROUP = 8  # tiles above each other, whose columns of b are read together
+GROUP = 8  # tiles above each other, whose columns of b are read together
 BACKEND = "mma"
 
 
@@ -47,10 +47,10 @@ BACKEND = "mma"
 def blocks(itemsize: int = _HALF) -> tuple[Block, ...]:
     """As the table has them, of those that the device's shared memory holds; the smallest one last."""
     room = device.current().shared_bytes
-    return tuple(block for block in _listed(itemsize) if shared_bytes(block, itemsize) <= room)
+    return tuple(block for block in listed(itemsize) if shared_bytes(block, itemsize) <= room)
 
 
-def _listed(itemsize: int) -> Iterator[Block]:
+def listed(itemsize: int) -> Iterator[Block]:
     for fields in times.table()["mma"]:
         block = Block(**fields)
         yield replace(block, depth=block.depth * _HALF // itemsize)
@@ -120,7 +120,7 @@ def missing() -> str:
 
 
 def product(
-    a: GPUArray, b: GPUArray, out: GPUArray, block: Block, epilogue: Epilogue | None = None, group: int = _GROUP
+    a: GPUArray, b: GPUArray, out: GPUArray, block: Block, epilogue: Epilogue | None = None, group: int = GROUP
 ) -> None:
     """out = epilogue(a @ b), with the same batch axes: of the operands' type, of int8 int32. out: dense."""
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
@@ -162,6 +162,6 @@ def _expression(dtype: str, block: Block, a_along_k: bool, b_along_k: bool) -> s
 @ALIGNED.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for dtype, itemsize in _TYPES.items():
-        for block in _listed(itemsize):
+        for block in listed(itemsize):
             for along in product_of((False, True), repeat=2) if itemsize == _HALF else ((True, True),):
                 yield (_expression(dtype, block, *along),)

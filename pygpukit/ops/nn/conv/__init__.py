@@ -46,6 +46,7 @@ def conv1d(
     act: str | None = None,
     channels_last: bool = False,
     tf32: bool | None = None,
+    backend: str | None = None,
 ) -> GPUArray:
     """input (B, Cin, L), weight (Cout, Cin / groups, K), bias (Cout,) give (B, Cout, Lout).
 
@@ -54,12 +55,13 @@ def conv1d(
     or "tanh" of the results, in the kernel, before they are rounded. channels_last: input and result are (B, L, C), the
     weight as ever; the same bits. tf32: allows float32 to be rounded to tf32, on tensor cores. Asynchronous; the order
     of additions is fixed: an element's bits depend on what it sees, the channels, the types and the backend that
-    conv_plan() names, not on the batch or the extents.
+    conv_plan() names, not on the batch or the extents. backend="mma": by the kernels that need no other parts than
+    NVRTC, whatever the plan says; they also run on the simulated device.
     Raises ShapeError, DTypeError, DeviceMismatchError, InvalidSpecError (stride, padding, dilation, groups or act),
-    TypeError (channels_last).
+    TypeError (channels_last), ValueError (backend), GPUError where the backend asked for does not take it.
     """
     settings = stride, padding, dilation, groups, act, channels_last
-    return _convolve("conv1d", 1, input, weight, bias, settings, tf32, plans.version())
+    return _convolve("conv1d", 1, input, weight, bias, settings, tf32, backend, plans.version())
 
 
 def conv2d(
@@ -74,14 +76,15 @@ def conv2d(
     act: str | None = None,
     channels_last: bool = False,
     tf32: bool | None = None,
+    backend: str | None = None,
 ) -> GPUArray:
     """input (B, Cin, H, W), weight (Cout, Cin / groups, KH, KW), bias (Cout,) give (B, Cout, Hout, Wout).
 
     stride, padding and dilation: one int, or (rows, columns). channels_last: input and result are (B, H, W, C).
-    groups = Cin is a depthwise convolution. Extents, types and errors as conv1d().
+    groups = Cin is a depthwise convolution. Extents, types, backend and errors as conv1d().
     """
     settings = stride, padding, dilation, groups, act, channels_last
-    return _convolve("conv2d", 2, input, weight, bias, settings, tf32, plans.version())
+    return _convolve("conv2d", 2, input, weight, bias, settings, tf32, backend, plans.version())
 
 
 def conv_plan(
@@ -95,6 +98,7 @@ def conv_plan(
     act: str | None = None,
     channels_last: bool = False,
     tf32: bool | None = None,
+    backend: str | None = None,
 ) -> ConvPlan:
     """The plan of conv1d(), or of conv2d() where weight has rows, with these arguments: which kernel, and why.
 
@@ -105,7 +109,8 @@ def conv_plan(
     said = precision.check(what, input.dtype, tf32, None)
     arguments = stride, padding, dilation, groups, act, channels_last
     input, weight, settings = _resolved(what, dimensions, input, weight, arguments)
-    plan = choose.choose(Problem.of(input, weight, settings, channels_last, precision.allowed(said)))
+    p = Problem.of(input, weight, settings, channels_last, precision.allowed(said))
+    plan = choose.choose(p) if backend is None else choose.by_name("conv_plan", backend, p)
     return replace(plan, reason=f"{plan.reason}; {precision.reason(said)}") if input.dtype == float32 else plan
 
 
@@ -165,6 +170,7 @@ def _convolve(
     bias: GPUArray | None,
     arguments: _Arguments,
     tf32: bool | None,
+    backend: str | None,
     tables: int,  # plans.version()
 ) -> GPUArray:
     check_arrays(what, input, weight, bias)
@@ -175,5 +181,6 @@ def _convolve(
     if not out.size:
         return result
     p = Problem.of(input, weight, settings, arguments[-1], precision.allowed(said))
-    choose.choose(p).run(Call(what, input, weight, bias, out, result))
+    plan = choose.choose(p) if backend is None else choose.by_name(what, backend, p)
+    plan.run(Call(what, input, weight, bias, out, result))
     return result

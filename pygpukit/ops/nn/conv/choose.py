@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pygpukit.core.backend import is_sim
+from pygpukit.core.errors import GPUError
 from pygpukit.kernels import lost
 from pygpukit.ops import host, plans
-from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, leaf, simt, simt_transposed, small_groups, tile
+from pygpukit.ops.nn.conv import depthwise, few_channels, gathered, leaf, mma, simt, simt_transposed, small_groups, tile
 from pygpukit.ops.nn.conv.problem import Call, Problem
 
 __all__ = ["ConvPlan"]
@@ -28,7 +29,8 @@ class Kernel(Protocol):
 
 
 # The first that takes a convolution. Those of one BACKEND give the same bits: the faster one is before the other.
-_TENSOR_CORES: tuple[Any, ...] = (small_groups, few_channels, gathered, tile)
+_TENSOR_CORES: tuple[Any, ...] = (small_groups, few_channels, gathered, tile, mma)
+_NAMED = {mma.BACKEND: mma}  # kernels that can be asked for by the name of their backend
 _CUDA_CORES: tuple[Kernel, ...] = (depthwise, simt_transposed, simt)
 _BY_NUMPY = "the simulated device computes with NumPy"
 
@@ -37,7 +39,8 @@ _BY_NUMPY = "the simulated device computes with NumPy"
 class ConvPlan:
     """The kernel and tiling that compute a convolution.
 
-    backend: "tile" (tensor cores), "few" (tensor cores, for groups of few channels), "plain" (CUDA cores) or "numpy"
+    backend: "tile" (tensor cores), "few" (tensor cores, for groups of few channels), "mma" (tensor cores, where
+    there are no tile kernels), "plain" (CUDA cores) or "numpy"
     (the simulated device). It decides the result's bits. reason: why, in one sentence. tile: of a tile kernel, or
     block of the one that gathers or of the one for many small groups; it decides speed alone.
     """
@@ -61,6 +64,18 @@ def choose(p: Problem) -> ConvPlan:
     return ConvPlan("numpy", _BY_NUMPY, None, leaf, p) if host.computes() else _by_kernels(p)
 
 
+def by_name(what: str, backend: str, p: Problem) -> ConvPlan:
+    """The plan of one backend's kernels. Raises ValueError for another name, GPUError where they do not take it."""
+    if backend not in _NAMED:
+        names = " or ".join(map(repr, _NAMED))
+        raise ValueError(f"{what}: backend={backend!r}; it is {names}, or None for the plan's choice")
+    kernel = _NAMED[backend]
+    if why := kernel.refusal(p):
+        raise GPUError(f"{what}: backend={backend!r}: {why}; leave backend out for the plan's choice")
+    by = f"as backend={backend!r} asks"
+    return ConvPlan(backend, f"{kernel.does(p)}, {by}", kernel.tiling(p) if p.out[0] else None, kernel, p)
+
+
 @plans.follows
 def _by_kernels(p: Problem) -> ConvPlan:
     if is_sim():
@@ -69,6 +84,8 @@ def _by_kernels(p: Problem) -> ConvPlan:
         return _on_cuda_cores(p, p.uncounted)
     for kernel in _TENSOR_CORES:
         if not kernel.refusal(p):
+            if kernel is mma:
+                lost.tell("convolutions take mma.sync, at about half the speed of tile kernels", tile.missing())
             return ConvPlan(kernel.BACKEND, kernel.reason(p), kernel.tiling(p) if p.out[0] else None, kernel, p)
     if not tile.unsupported(p):
         lost.tell("convolutions run without tensor cores, many times slower and with other bits", tile.missing())

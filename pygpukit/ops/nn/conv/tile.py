@@ -184,7 +184,7 @@ def packed(weight: GPUArray, transposed: bool = False, tf32: bool | None = None)
     call copies any other. transposed: of a transposed convolution of one group. tf32: as the convolution is called."""
     halves = weight.dtype in (bfloat16, float16) or (weight.dtype == float32 and precision.allowed(tf32))
     axis = 0 if transposed else 1
-    if is_sim() or not halves or weight.shape[axis] % QUAD or missing():
+    if is_sim() or not halves or weight.shape[axis] % QUAD or (transposed and missing()):
         return weight
     order = (1 - axis, *range(2, weight.ndim), axis)
     return weight.transpose(*order).clone().transpose(*(order.index(i) for i in range(weight.ndim)))
