@@ -186,6 +186,10 @@ class Generating:
         """The bytes of one token; b"" without a tokenizer."""
         return b"" if self.tokenizer is None else self.tokenizer.token_bytes(token)
 
+    def token_ids(self, prompt: Prompt, **form: Any) -> list[int]:
+        """The ids of a prompt, with stream()'s `variables` and `control_tokens`. Raises as stream() does."""
+        return self._ids(prompt, **form)[0]
+
     def prompt_tokens(self, messages: Prompt, **form: Any) -> int:
         """Number of tokens of a prompt: messages by the model's chat template, with stream()'s `variables` and
         `control_tokens`. Raises as stream() does."""

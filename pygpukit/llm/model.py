@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.models.spec import ModelSpec
+    from pygpukit.llm.scoring import Pooling
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.blocks import Blocks
@@ -118,6 +119,30 @@ class CausalTransformerModel(Generating):
             raise InvalidSpecError("use_cache must be False here; generate() and stream() have a cache", "use_cache")
         ids = [whole(token, "input_ids", "token ids, whole numbers") for token in input_ids]
         return self.engine.hidden(ids), None
+
+    def embed(self, prompts: Sequence[str | Sequence[int]], pooling: Pooling = "mean") -> np.ndarray[Any, Any]:
+        """Vectors of texts: what the last layer makes of them, after the final norm, pooled and scaled to length 1.
+
+        Parameters
+        ----------
+        prompts : sequence of str or of token ids
+            Each fits the context.
+        pooling : str
+            "mean" of all tokens, or the "last" token, which alone has seen the whole text.
+
+        Returns
+        -------
+        ndarray
+            float32 (prompts, hidden).
+
+        Raises
+        ------
+        InvalidSpecError
+            For another pooling, or what cannot be a prompt.
+        """
+        from pygpukit.llm.scoring import embed
+
+        return embed(self, prompts, pooling)
 
     def run_until(self, ready: Callable[[], bool]) -> None:
         """Run steps of all answers that go on, or wait for those that others run, until ready() is true: it is asked

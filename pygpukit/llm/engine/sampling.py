@@ -268,7 +268,7 @@ class Sampler:
             if self.counts is not None:
                 host.memory(self.counts)[row, token] += 1
             if self.figures is not None:
-                _report(values, token, self._top, host.memory(self.figures)[row])
+                report(values, token, self._top, host.memory(self.figures)[row])
             tokens[row] = token
             positions[row] += 1
             host.memory(self._tokens)[positions[row] & 1, row] = token
@@ -302,7 +302,7 @@ def _adjusted(logits: Any, counts: Any, bias: Any, repetition: float, presence: 
     return result + bias
 
 
-def _report(logits: Any, token: int, top: int, figures: Any) -> None:
+def report(logits: Any, token: int, top: int, figures: Any) -> None:
     """Logprob of the token, margin of the two largest logits, and the most probable tokens, ties by index."""
     import numpy as np
 

@@ -31,15 +31,24 @@ class Answer:
     key: str = field(default_factory=lambda: secrets.token_hex(12))
     _calls: dict[int, Calls] = field(default_factory=dict)  # of the choices of a stream
 
-    def complete(self, completions: Sequence[Completion], samples: int) -> dict[str, Any]:
-        """The answer at once: a choice for each completion. samples: those of each prompt."""
-        choices = [self._choice(index, completion) for index, completion in enumerate(completions)]
+    def complete(
+        self, completions: Sequence[Completion], samples: int, prompts: Sequence[Sequence[Token]] = ()
+    ) -> dict[str, Any]:
+        """The answer at once: a choice for each completion. samples: those of each prompt. prompts: the tokens of each,
+        where answers repeat them."""
+        choices = [
+            self._choice(index, completion, prompts[index // samples] if prompts else ())
+            for index, completion in enumerate(completions)
+        ]
         return self._body(choices, stream=False) | {"usage": usage(completions, samples)}
 
-    def begin(self, index: int) -> Iterator[dict[str, Any]]:
-        """The piece before the first token of a choice."""
+    def begin(self, index: int, prompt: Sequence[Token] = ()) -> Iterator[dict[str, Any]]:
+        """The pieces before the first token of a choice. prompt: its tokens, where the answer repeats them."""
         if self.chat:
             yield self._piece(index, {"role": "assistant", "content": ""})
+        if prompt:
+            text = "".join(token.text for token in prompt)
+            yield self._piece(index, {"content": text}, logprobs=self._logprobs(prompt))
 
     def token(self, index: int, token: Token) -> Iterator[dict[str, Any]]:
         """The piece that a token adds to a choice; nothing while its text is incomplete."""
@@ -68,14 +77,15 @@ class Answer:
         """The piece with the counts, after all choices."""
         return self._body([], stream=True) | {"usage": usage(completions, samples)}
 
-    def _choice(self, index: int, completion: Completion) -> dict[str, Any]:
+    def _choice(self, index: int, completion: Completion, prompt: Sequence[Token]) -> dict[str, Any]:
         common = {
             "index": index,
             "finish_reason": completion.finish_reason,
-            "logprobs": self._logprobs(completion.tokens),
+            "logprobs": self._logprobs([*prompt, *completion.tokens]),
         }
         if not self.chat:
-            return common | {"text": completion.thinking + completion.text}
+            text = "".join(token.text for token in prompt)
+            return common | {"text": text + completion.thinking + completion.text}
         message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
         if self.tools is not None:
             calls = Calls(*self.tools)
@@ -109,7 +119,10 @@ class Answer:
         return {
             "tokens": [_text(token.raw) for token in tokens],
             "token_logprobs": [token.logprob for token in tokens],
-            "top_logprobs": [{_text(one.raw): one.logprob for one in _possible(token)} for token in tokens],
+            "top_logprobs": [
+                None if token.logprob is None else {_text(one.raw): one.logprob for one in _possible(token)}
+                for token in tokens
+            ],
             "text_offset": offsets,
         }
 

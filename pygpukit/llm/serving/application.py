@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pygpukit.llm.serving import bounds, requests
+from pygpukit.llm.serving import bounds, embeddings, requests
 from pygpukit.llm.serving.completing import Completing
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.models import Models
@@ -39,6 +39,7 @@ class Application:
             Route("/v1/models/{name:path}", self._guarded(self._model_by_name)),
             Route("/v1/chat/completions", self._guarded(self._chat), methods=["POST"]),
             Route("/v1/completions", self._guarded(self._completion), methods=["POST"]),
+            Route("/v1/embeddings", self._guarded(self._embeddings), methods=["POST"]),
         ]
         middleware = [Middleware(TrustedHostMiddleware, allowed_hosts=hosts)]
         if origins:
@@ -104,6 +105,9 @@ class Application:
 
     async def _completion(self, request: Request) -> Response:
         return await self._completing.answer(request, requests.completion(await _body(request)), chat=False)
+
+    async def _embeddings(self, request: Request) -> Response:
+        return await embeddings.answer(self._models, request, await _body(request))
 
 
 async def _body(request: Request) -> bytes:

@@ -18,10 +18,12 @@ RETRY_S = 1  # when to come again, where too many wait
 _longest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
-def check_size(model: CausalTransformerModel, prompts: Iterable[Any], variables: Mapping[str, Any]) -> None:
+def check_size(
+    model: CausalTransformerModel, prompts: Iterable[Any], variables: Mapping[str, Any], field: str = "prompt"
+) -> None:
     """Raises RequestError for a text that has more characters than a context of the longest tokens, or messages of
     which there are more than tokens: so none is split into tokens that cannot fit. variables: of the chat template,
-    which may write them beside the messages."""
+    which may write them beside the messages. field: the one of the request that has the prompts, if they are texts."""
     tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is None:
         return
@@ -35,7 +37,7 @@ def check_size(model: CausalTransformerModel, prompts: Iterable[Any], variables:
             raise RequestError(
                 f"the prompt has {length} characters in {len(texts)} texts; the context of {model.context} tokens has "
                 f"room for at most {max_bytes} characters",
-                "prompt" if is_text else "messages",
+                field if is_text or field == "input" else "messages",
                 code="context_length_exceeded",
             )
 

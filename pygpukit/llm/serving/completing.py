@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from pygpukit.core.errors import InvalidSpecError, ModelFileError, TaskRejectedError
+from pygpukit.llm.generation import Completion, Figures
+from pygpukit.llm.scoring import prompt_tokens
 from pygpukit.llm.serving import bounds, requests
 from pygpukit.llm.serving.answers import Answer
 from pygpukit.llm.serving.call_formats import CallFormat
@@ -20,14 +20,12 @@ from pygpukit.llm.serving.driver import Running
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.forms import settings_of
 from pygpukit.llm.serving.models import Models, Served
+from pygpukit.llm.serving.refusals import refusals
 from pygpukit.llm.serving.requests import Asked
 from pygpukit.llm.serving.thinking import variables_of
 
 if TYPE_CHECKING:
-    from pygpukit.llm.generation import Generation
-
-# What requests call settings.
-_FIELDS = {"variables": "chat_template_kwargs", "max_new_tokens": "max_tokens", "grammar": "response_format"}
+    from pygpukit.llm.generation import Generation, Token
 
 
 class Completing:
@@ -48,8 +46,9 @@ class Completing:
             tools = None if asked.tools is None or call_format is None else (call_format, asked.tools.names)
             answer = Answer(served.model.name, chat, asked.logprobs, tools)
             await self._check_prompts(asked, served, settings)
+            echoed = await self._echoed(asked, served, gone)
             # All are opened before the answer begins, so that what is wrong with one has its status.
-            for prompt in asked.prompts:
+            for prompt in asked.prompts if asked.max_new_tokens != 0 else ():
                 for sample in range(asked.samples):
                     own = settings | ({"request": sample} if sample else {})
                     all_running.append(await self._open(asked, served, prompt, own, client))
@@ -58,8 +57,8 @@ class Completing:
             if asked.stream:
                 streaming = list(all_running)
                 all_running.clear()  # from here on the stream notices who leaves
-                return _Stream(self._events(asked, answer, streaming), lambda: _stop(streaming))
-            completions = []
+                return _Stream(self._events(asked, answer, streaming, echoed), lambda: _stop(streaming))
+            completions = _nothing(asked, echoed)
             for running in all_running:
                 async for _ in running.tokens():
                     pass
@@ -68,7 +67,7 @@ class Completing:
                     return Response(status_code=499)
                 if self._models.stopping and completions[-1].finish_reason == "cancelled":
                     raise _ending()
-            return JSONResponse(answer.complete(completions, asked.samples))
+            return JSONResponse(answer.complete(completions, asked.samples, echoed))
         finally:
             _stop(all_running)
             gone.cancel()
@@ -83,6 +82,19 @@ class Completing:
         settings = requests.defaults(served.model) | asked.settings | form
         return settings | ({"variables": variables} if variables else {}), call_format
 
+    async def _echoed(self, asked: Asked, served: Served, gone: asyncio.Future[None]) -> list[list[Token]]:
+        """The tokens of each prompt, with their logprobs if need be, where answers repeat them."""
+        prompts: list[list[Token]] = []
+        for prompt in asked.prompts if asked.echo else ():
+            with refusals(_field(prompt)):
+                async with served.beside:
+                    if gone.done():
+                        raise RequestError("the client went away", status=499)
+                    ids = await run_in_threadpool(served.model.token_ids, prompt)
+                    top = asked.settings.get("top")
+                    prompts.append(await run_in_threadpool(prompt_tokens, served.model, ids, top))
+        return prompts
+
     async def _check_prompts(self, asked: Asked, served: Served, settings: dict[str, Any]) -> None:
         """Raises RequestError for what would be refused later, when others have been answered already."""
         count = len(asked.prompts) * asked.samples
@@ -90,15 +102,20 @@ class Completing:
             raise RequestError(f"the request asks for {count} answers, {bounds.MAX_ANSWERS} at most", "prompt")
         bounds.check_size(served.model, asked.prompts, settings.get("variables", {}))
         for prompt in asked.prompts[1:]:
-            with _refusals(prompt):
+            with refusals(_field(prompt)):
                 await run_in_threadpool(served.model.check, prompt)
 
-    async def _events(self, asked: Asked, answer: Answer, all_running: list[Running]) -> AsyncIterator[str]:
+    async def _events(
+        self, asked: Asked, answer: Answer, all_running: list[Running], echoed: list[list[Token]]
+    ) -> AsyncIterator[str]:
         """The pieces of a stream. Starlette cancels this when the client goes."""
-        completions = []
+        completions = _nothing(asked, echoed)
         try:
+            for index in range(len(completions)):
+                for piece in (*answer.begin(index, echoed[index // asked.samples]), *answer.end(index, "length")):
+                    yield _event(piece)
             for index, running in enumerate(all_running):
-                for piece in answer.begin(index):
+                for piece in answer.begin(index, echoed[index // asked.samples] if echoed else ()):
                     yield _event(piece)
                 async for token in running.tokens():
                     for piece in answer.token(index, token):
@@ -119,13 +136,13 @@ class Completing:
     async def _open(self, asked: Asked, served: Served, prompt: Any, settings: dict[str, Any], client: str) -> Running:
         """A generation that waits for its turn. Raises RequestError for what the model refuses, and where too many
         wait."""
-        limit = asked.max_new_tokens or served.model.context
+        limit = served.model.context if asked.max_new_tokens is None else asked.max_new_tokens
 
         def opened() -> Generation:
             return served.model.stream(prompt, limit, stop=asked.stop, client=client, **settings)
 
         try:
-            with _refusals(prompt):
+            with refusals(_field(prompt)):
                 generation = await run_in_threadpool(opened)
         except RequestError as error:
             if error.status == 429:
@@ -156,6 +173,16 @@ def _event(body: dict[str, Any]) -> str:
     return f"data: {json.dumps(body)}\n\n"
 
 
+def _nothing(asked: Asked, echoed: list[list[Token]]) -> list[Completion]:
+    """The answers of a request that wants its prompts alone; none of another one."""
+    if asked.max_new_tokens != 0:
+        return []
+    lengths = [len(tokens) for tokens in echoed for _ in range(asked.samples)]
+    return [
+        Completion("", "", (), "length", length, None, Figures(length, 0, 0, 0, 0, None, 0.0)) for length in lengths
+    ]
+
+
 async def _gone(request: Request) -> None:
     """Returns when the client has left. The request's body has been read."""
     while (await request.receive())["type"] != "http.disconnect":
@@ -171,16 +198,7 @@ def _ending() -> RequestError:
     return RequestError("the server is stopping", status=503)
 
 
-@contextlib.contextmanager
-def _refusals(prompt: Any) -> Iterator[None]:
-    """A refusal of the model as an error of the protocol that names the field of the request."""
-    try:
-        yield
-    except InvalidSpecError as error:
-        is_chat = isinstance(prompt, list) and any(isinstance(message, dict) for message in prompt)
-        field = _FIELDS.get(error.field or "", error.field)
-        raise RequestError(str(error), "messages" if is_chat and field == "prompt" else field) from None
-    except TaskRejectedError as error:
-        raise RequestError(str(error), status=429, retry_s=bounds.RETRY_S) from None
-    except (ModelFileError, ValueError) as error:
-        raise RequestError(str(error)) from None
+def _field(prompt: Any) -> str:
+    """The field of a request that a prompt comes from."""
+    is_chat = isinstance(prompt, list) and any(isinstance(message, dict) for message in prompt)
+    return "messages" if is_chat else "prompt"

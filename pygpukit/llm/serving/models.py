@@ -24,10 +24,11 @@ Load = Callable[[str, str], Any]  # from the path or name of a model, and what t
 
 @dataclass
 class Served:
-    """A model, and the thread that runs it."""
+    """A model, and the thread that runs it. beside: held by what is computed beside its steps, one thing at a time."""
 
     model: CausalTransformerModel
     driver: Driver
+    beside: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass
