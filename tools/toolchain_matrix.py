@@ -3,9 +3,10 @@
     python tools/toolchain_matrix.py FOLDER [ENVIRONMENT ...]
 
 FOLDER keeps the toolkits, laid out from wheels, for the next time. In each environment the plans for SM 9.0 and 8.0 are
-made on a device that is pretended, and each kernel that they name is compiled: products, attention, convolution, and a
-part of what models launch, which changes daily. It fails where an operation is lost, where tensor cores that the
-environment can compile for are not taken, or where parts of two versions meet.
+made on a device that is pretended, and each kernel that they name is compiled: products, attention, convolution, a part
+of what models launch, which changes daily, and from NVRTC 13.0 on a cell that includes CuTe. It fails where an
+operation is lost, where tensor cores that the environment can compile for are not taken, or where parts of two versions
+meet.
 """
 
 from __future__ import annotations
@@ -43,6 +44,15 @@ extern "C" __tile_global__ void twice(const float* x, float* y, int n) {
   to.store_masked(from.load_masked(ct::bid().x) + from.load_masked(ct::bid().x), ct::bid().x);
 }
 """
+_CUTE_CELL = """#include <cute/tensor.hpp>
+using namespace cute;
+extern "C" __global__ void turn(const float *x, float *y, int m, int n) {
+  auto from = make_tensor(make_gmem_ptr(x), make_shape(m, n), make_stride(n, _1{}));
+  auto to = make_tensor(make_gmem_ptr(y), make_shape(n, m), make_stride(m, _1{}));
+  for (int i = threadIdx.x; i < m * n; i += blockDim.x) to(i / m, i % m) = from(i % m, i / m);
+}
+"""
+_CUTE_SINCE, _BUNDLED_SINCE = (13, 0), (13, 3)  # the latter brings the headers that CuTe needs
 
 
 class Environment(NamedTuple):
@@ -126,7 +136,7 @@ def check(folder: Path, name: str) -> None:
         assert used is not None and used.makes_tile_kernels == one.tiles, (used, used and used.lacks)
         assert one.taken in ("", "{}.{}".format(*used.version)), used
         home = Path(used.place.removeprefix("pip, ")) if used.place.startswith("pip, ") else used.root
-        assert used.version >= (13, 3) or all(one.is_relative_to(home) for one in used.headers), used.headers
+        assert used.version >= _BUNDLED_SINCE or all(one.is_relative_to(home) for one in used.headers), used.headers
     warnings.simplefilter("ignore", RuntimeWarning)
     kernels = 0
     for arch in ("sm_90a",) if one.bundled else ("sm_90a", "sm_80"):
@@ -153,7 +163,23 @@ def check(folder: Path, name: str) -> None:
                 kernels += 1
     if one.tiles:  # never from the cache: the assembler finds its helpers in this environment
         compile_source(f"{_TILE_KERNEL}// {time.time_ns()}", name="twice", arch="sm_90a")
+    if used is not None and used.version >= _CUTE_SINCE and (used.headers or used.version >= _BUNDLED_SINCE):
+        compile_cute()
     print(f"  {kernels} kernels", flush=True)
+
+
+def compile_cute() -> None:
+    """A cell that includes CuTe, where its headers are on this machine or can be fetched."""
+    from pygpukit.core.errors import ModelNotFoundError
+    from pygpukit.jit.compile.compiler import compile_source
+    from pygpukit.models import cutlass
+
+    try:
+        cutlass.get()
+    except ModelNotFoundError as error:
+        print(f"  no cell with CuTe: {error}", flush=True)
+        return
+    assert compile_source(_CUTE_CELL, name="turn", arch="sm_90a").image
 
 
 def operations() -> dict[str, str]:

@@ -28,6 +28,12 @@ def headers() -> Path:
         pytest.skip(f"the headers of CuTe are not here: {error}")
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The templates of a product take half a minute of a processor, on a busy machine minutes."""
+    monkeypatch.setenv("PYGPUKIT_SIM_COMPILE_TIMEOUT_S", "1500")
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(SEED)
@@ -128,6 +134,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.timeout(1600)
 @pytest.mark.turns(7)  # each takes seconds to compile
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_are_numpy_s(backend_name: str, rng: np.random.Generator, name: str) -> None:
