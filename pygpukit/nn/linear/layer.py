@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pygpukit import kernels
@@ -14,7 +13,7 @@ from pygpukit.core import device
 from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ShapeError
 from pygpukit.nn.batch import product
-from pygpukit.nn.linear import in_blocks
+from pygpukit.nn.linear import in_blocks, tensor
 from pygpukit.nn.linear.blocks import Blocks, memory_of, operands_of, values_of
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import copying, elementwise, host
@@ -45,7 +44,6 @@ _LOAD = 16  # rows.cuh: bytes of a pack
 _ROW_THREADS, _ROW_COLUMNS = 512, 16  # one_row.cu: kRowThreads, kRowWarps
 STAGES = (6, 5, 4)  # of the weight that are on their way: the first that fits beside the row
 _STAGE = 2 * _LOAD * _ROW_THREADS  # bytes; one_row.cu: kPieces
-_HALF = 112 << 10  # bytes of a block's memory of which a multiprocessor of SM 9.0 has twice as many
 
 
 class LinearBF16:
@@ -136,18 +134,31 @@ class LinearBF16:
         too long for its norm to be in them."""
         if isinstance(self.weight, Blocks):
             return None
-        return factory.zeros(self._blocks(self.out_features), "uint64") if self._stages() else None
+        if self.weight.dtype in tensor.TYPES:
+            stages, blocks = tensor.one_row_stages(self.in_features, False), tensor.blocks(self.out_features)
+        else:
+            stages, blocks = self._stages() or 0, self._blocks(self.out_features)
+        return factory.zeros(blocks, "uint64") if stages else None
 
     def _decode(
         self, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue, overlaps: bool, bests: GPUArray | None
     ) -> None:
-        """A warp for each column of the result."""
+        """Of 16 bits on tensor cores; of float32 a warp for each column of the result."""
         if isinstance(self.weight, Blocks) and self.weight.dtype in in_blocks.TYPES:
             self._in_blocks(self.weight, x if norm is None else self._normalised(x, norm), out, epilogue, overlaps)
             return
         weight, rows = values_of(self.weight), x.shape[0]
         types = f"{CTYPES[weight.dtype.name]}, {CTYPES[out.dtype.name]}"
         call, bias = self._call(rows, out.shape[1], norm), weight if self.bias is None else self.bias
+        if weight.dtype in tensor.TYPES:
+            operands, pairs = (weight, bias, out), epilogue == "silu"
+            if rows == 1 and (count := tensor.one_row_stages(self.in_features, pairs)):
+                tensor.one_row(types, _EPILOGUES[epilogue], count, x, operands, call, norm, overlaps, bests)
+                return
+            if norm is not None:
+                x = self._normalised(x, norm)
+            tensor.some_rows(types, _EPILOGUES[epilogue], x, operands, call, overlaps)
+            return
         if rows == 1 and (stages := self._stages()):
             arrays: tuple[GPUArray, ...] = (x, weight, bias, out)
             expression = f"pk::row_linear<{types}, {_EPILOGUES[epilogue]}, {stages}>"
@@ -157,7 +168,7 @@ class LinearBF16:
                 if bests is not None:
                     arrays += (bests,)
                     expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}, {stages}>"
-            spec = GEMV.of(expression, shared_bytes=_row_bytes(), overlapping=overlaps)
+            spec = GEMV.of(expression, shared_bytes=tensor.row_bytes(), overlapping=overlaps)
             kernels.launch(spec, (self._blocks(out.shape[1]), 1, 1), (_ROW_THREADS, 1, 1), *arrays, call)
             return
         if norm is not None:
@@ -177,7 +188,7 @@ class LinearBF16:
 
     def _stages(self) -> int | None:
         """Of the kernels for one row; None where that and a few of them do not fit into a block's memory."""
-        room = _row_bytes() - self.in_features * self.weight.itemsize
+        room = tensor.row_bytes() - self.in_features * self.weight.itemsize
         return next((stages for stages in STAGES if stages * _STAGE <= room), None)
 
     def _blocks(self, columns: int) -> int:
@@ -228,27 +239,34 @@ def instantiations() -> Iterator[tuple[str, ...]]:
         ctype = CTYPES[dtype.name]
         yield tuple(f"pk::norm_rows<{ctype}, {centered}>" for centered in ("false", "true"))
         forms = list(dict.fromkeys(_forms(dtype)))
-        yield tuple(f"pk::linear<{ctype}, {out}, {_ROWS}, {epilogue}>" for out, epilogue in forms)
+        if dtype not in tensor.TYPES:
+            yield tuple(f"pk::linear<{ctype}, {out}, {_ROWS}, {epilogue}>" for out, epilogue in forms)
         yield tuple(f"pk::after_product<{ctype}, {out}, {epilogue}>" for out, epilogue in forms)
+
+
+@tensor.SOURCE.lists
+def tensor_instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that a product of few rows on tensor cores can ask for."""
+    for dtype in tensor.TYPES:
+        yield from tensor.expressions(CTYPES[dtype.name], list(dict.fromkeys(_forms(dtype))))
 
 
 @GEMV.lists
 def row_instantiations() -> Iterator[tuple[str, ...]]:
-    """Name expressions of every kernel that a product of one row can ask for."""
-    for dtype in _TYPES:
-        ctype = CTYPES[dtype.name]
-        forms = list(dict.fromkeys(_forms(dtype)))
-        for stages in STAGES:
-            yield tuple(f"pk::row_linear<{ctype}, {out}, {epilogue}, {stages}>" for out, epilogue in forms)
-            for centered in ("false", "true"):
-                yield (
-                    f"pk::norm_logits<{ctype}, {centered}, {stages}>",
-                    *(
-                        f"pk::norm_linear<{ctype}, {out}, {epilogue}, {centered}, {stages}>"
-                        for out, epilogue in forms
-                        if epilogue != _EPILOGUES["add"]
-                    ),
-                )
+    """Name expressions of every kernel that a product of one row of float32 can ask for."""
+    ctype = CTYPES["float32"]
+    forms = list(dict.fromkeys(_forms(float32)))
+    for stages in STAGES:
+        yield tuple(f"pk::row_linear<{ctype}, {out}, {epilogue}, {stages}>" for out, epilogue in forms)
+        for centered in ("false", "true"):
+            yield (
+                f"pk::norm_logits<{ctype}, {centered}, {stages}>",
+                *(
+                    f"pk::norm_linear<{ctype}, {out}, {epilogue}, {centered}, {stages}>"
+                    for out, epilogue in forms
+                    if epilogue != _EPILOGUES["add"]
+                ),
+            )
 
 
 def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
@@ -258,15 +276,6 @@ def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
             yield CTYPES[dtype.name], _EPILOGUES[epilogue]
     yield CTYPES["float32"], _EPILOGUES["store"]
     yield CTYPES["float32"], _EPILOGUES["add"]
-
-
-@cache
-def _row_bytes() -> int:
-    """Shared memory of a block of the kernels for one row, always as much: multiprocessors divide theirs into cache and
-    shared memory by what a kernel asks for, and must be idle to divide it otherwise. Of two kernels a block each fits.
-    """
-    shared_bytes = int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"])
-    return min(_HALF, shared_bytes - 1024)
 
 
 def _apply_on_host(x: Any, epilogue: Epilogue) -> Any:
