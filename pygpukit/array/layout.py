@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
 
 Shape = tuple[int, ...]
+Strided = tuple[Shape, Shape]  # an array's shape and strides
 
 
 def contiguous_strides(shape: Shape, itemsize: int) -> Shape:
@@ -50,6 +51,35 @@ def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
         for extent, step, target_extent in zip(shape, strides, target[missing:], strict=True)
     )
     return (0,) * missing + own
+
+
+def matrix_stacks(a: Strided, b: Strided, what: str) -> tuple[Strided, Strided, Shape]:
+    """Operands of a matrix product, each by shape and strides, as stacks of matrices with common batch axes, and the
+    shape of the result: numpy.matmul's rules, by which a vector is a row on the left and a column on the right. Raises
+    ShapeError naming both shapes."""
+    (a_shape, a_strides), (b_shape, b_strides) = a, b
+    if not a_shape or not b_shape:
+        raise ShapeError(
+            f"{what}: shapes {a_shape} and {b_shape}: a 0-d operand has no matrix dimension; use * instead"
+        )
+    inner_a, inner_b = a_shape[-1], b_shape[-2] if len(b_shape) > 1 else b_shape[0]
+    if inner_a != inner_b:
+        raise ShapeError(
+            f"{what}: shapes {a_shape} and {b_shape} do not fit: the inner dimensions are {inner_a} and {inner_b} and "
+            "must be equal; transpose or reshape one operand"
+        )
+    batch = broadcast_shapes(a_shape[:-2], b_shape[:-2], f"{what} (batch dimensions)")
+    result = batch + a_shape[-2:-1] + (b_shape[-1:] if len(b_shape) > 1 else ())
+    if len(a_shape) == 1:
+        a_shape, a_strides = (1, *a_shape), (0, *a_strides)
+    if len(b_shape) == 1:
+        b_shape, b_strides = (*b_shape, 1), (*b_strides, 0)
+    left, right = batch + a_shape[-2:], batch + b_shape[-2:]
+    return (
+        (left, broadcast_strides(a_shape, a_strides, left)),
+        (right, broadcast_strides(b_shape, b_strides, right)),
+        result,
+    )
 
 
 def normalize_axis(axis: Any, ndim: int, what: str) -> int:

@@ -122,3 +122,16 @@ def test_byte_span_is_tight(a: np.ndarray[Any, Any]) -> None:
     begin, end = np.lib.array_utils.byte_bounds(a)
     at = a.__array_interface__["data"][0]
     assert (low, high) == (begin - at, end - at)
+
+
+@given(arrays(), arrays())
+def test_stacks_of_matrices_multiply_where_numpys_operands_do(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> None:
+    try:
+        expected = np.matmul(a, b)
+    except ValueError:
+        with pytest.raises(ShapeError, match="product: shapes"):
+            layout.matrix_stacks((a.shape, a.strides), (b.shape, b.strides), "product")
+        return
+    left, right, shape = layout.matrix_stacks((a.shape, a.strides), (b.shape, b.strides), "product")
+    assert shape == expected.shape and left[0][:-2] == right[0][:-2]
+    np.testing.assert_array_equal((as_strided(a, *left) @ as_strided(b, *right)).reshape(shape), expected)

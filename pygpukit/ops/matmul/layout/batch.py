@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pygpukit._core import native
 from pygpukit.array import layout
-from pygpukit.core.errors import ShapeError
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -15,32 +14,10 @@ if TYPE_CHECKING:
 
 
 def stacked(a: GPUArray, b: GPUArray, what: str = "matmul") -> tuple[GPUArray, GPUArray, layout.Shape]:
-    """Both operands with at least two axes and common batch axes, and the shape of the result."""
-    if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError(
-            f"{what}: shapes {a.shape} and {b.shape}: a 0-d operand has no matrix dimension; use * instead"
-        )
-    inner_a, inner_b = a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0]
-    if inner_a != inner_b:
-        raise ShapeError(
-            f"{what}: shapes {a.shape} and {b.shape} do not fit: the inner dimensions are {inner_a} and {inner_b} and "
-            "must be equal; transpose or reshape one operand"
-        )
-    batch = layout.broadcast_shapes(a.shape[:-2], b.shape[:-2], f"{what} (batch dimensions)")
-    rows = a.shape[-2:-1]
-    columns = b.shape[-1:] if b.ndim > 1 else ()
-    return (as_stack(a, batch, row=True), as_stack(b, batch, row=False), batch + rows + columns)
-
-
-def as_stack(array: GPUArray, batch: layout.Shape, row: bool) -> GPUArray:
-    """The operand as a view of shape batch + (rows, columns); a vector becomes a row or a column."""
-    if array.ndim == 2 and not batch:
-        return array
-    shape, strides = array.shape, array.strides
-    if array.ndim == 1:
-        shape, strides = ((1, *shape), (0, *strides)) if row else ((*shape, 1), (*strides, 0))
-    strides = layout.broadcast_strides(shape, strides, batch + shape[-2:])
-    return native.view(array, batch + shape[-2:], strides, array.offset)
+    """Both operands as stacks of matrices with common batch axes, and the shape of the result. Raises ShapeError."""
+    left, right, shape = layout.matrix_stacks((a.shape, a.strides), (b.shape, b.strides), what)
+    a, b = (x if x.shape == own[0] else native.view(x, *own, x.offset) for x, own in ((a, left), (b, right)))
+    return a, b, shape
 
 
 def with_matrix_axes(out: GPUArray, no_rows: bool, no_columns: bool) -> GPUArray:
