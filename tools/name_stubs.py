@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes what type checkers read of the lazy packages, __init__.pyi, from what their modules say they give.
+"""Writes what type checkers read of the lazy packages, __init__.pyi, from what their modules say they give, and of
+GPUArray's methods (method_stubs.py).
 
-python tools/name_stubs.py          after a public name was added, moved or taken away
+python tools/name_stubs.py          after a public name or a method of arrays was added, moved or taken away
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+import method_stubs  # noqa: E402
 
 import pygpukit as gp  # noqa: E402
 from pygpukit.ops import audio, names, nn  # noqa: E402
@@ -44,6 +47,7 @@ def stubs() -> dict[Path, str]:
         package / "llm" / "__init__.pyi": stub(gp.llm._HOME_OF, table),
         package / "pipeline" / "__init__.pyi": stub(gp.pipeline._HOME_OF, table),
         package / "tts" / "__init__.pyi": stub(gp.tts._HOME_OF, table),
+        package / "array" / "methods.pyi": method_stubs.text(),
     }
 
 

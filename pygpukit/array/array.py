@@ -20,8 +20,8 @@ from pygpukit.core.errors import ShapeError
 if TYPE_CHECKING:
     import numpy as np
 
+    from pygpukit.array.methods import Methods  # a stub, so that nothing here names an operation
     from pygpukit.core.dtypes import DTypeLike
-    from pygpukit.ops.methods.bind import Methods
 else:
 
     class Methods:

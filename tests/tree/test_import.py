@@ -96,10 +96,26 @@ def test_type_checkers_see_the_same_names(monkeypatch: pytest.MonkeyPatch) -> No
         for name, home in homes.items():
             assert typed.pop(name) == f"{home}.{name}", f"{path}: run python tools/name_stubs.py"
         assert set(typed) <= {*gp._SUBMODULES}
-    written = {path.parent.name: text for path, text in name_stubs.stubs().items()}
+    stubs = name_stubs.stubs()
+    written = {path.parent.name: text for path, text in stubs.items()}
     for package in (gp, gp.ops, nn, audio):
         path = Path(package.__file__).with_suffix(".pyi")
         assert path.read_text() == written[path.parent.name], f"{path}: run python tools/name_stubs.py"
+    methods = Path(gp.__file__).parent / "array" / "methods.pyi"
+    assert methods.read_text() == stubs[methods], f"{methods}: run python tools/name_stubs.py"
+
+
+def test_type_checkers_see_the_methods_that_arrays_have() -> None:
+    from pygpukit.ops.methods.bind import Methods
+
+    (stub,) = (
+        node
+        for node in ast.parse((Path(gp.__file__).parent / "array" / "methods.pyi").read_text()).body
+        if isinstance(node, ast.ClassDef)
+    )
+    typed = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+    bound = {name for one in Methods.__mro__[:-1] for name in vars(one)} - {"__doc__", "__module__", "__slots__"}
+    assert typed == bound - {"__static_attributes__", "__firstlineno__"}  # of classes, since Python 3.13
 
 
 def test_every_operation_has_one_module() -> None:
