@@ -188,6 +188,28 @@ def test_scales_of_which_there_is_no_kernel_are_refused() -> None:
             gp.matmul_fp8(a, b.astype("float16"), backend="cutlass")
 
 
+@pytest.mark.usefixtures("headers")
+def test_float32_is_read_along_k(monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[tuple[Any, ...]] = []
+    maps: list[tuple[tuple[int, ...], dict[str, bool]]] = []
+    monkeypatch.setattr(product, "launch", lambda *launched: launches.append(launched))
+    told = tensor_maps.tail
+    monkeypatch.setattr(tensor_maps, "tail", lambda *fields, **more: (maps.append((fields, more)), told(*fields))[1])
+    with planning("sm_90a"):
+        a, b = gp.zeros((300, 130)), gp.zeros((130, 260))
+        gp.matmul(a, b, tf32=True, backend="cutlass")
+        assert "float32 rounded to tf32, summed in float32, by CUTLASS" in str(
+            gp.matmul_plan(a, b, tf32=True, backend="cutlass")
+        )
+    ((spec, *_),) = launches
+    assert spec.expression == "pk::cutlass_product<float, 128, 128, 2, false, false>"
+    assert maps == [  # rows of 130 are filled up to 132, columns are turned; the result is not rounded
+        ((4, 128, 130, 300, 132, 1, 0), {}),
+        ((4, 64, 130, 260, 132, 1, 0), {}),
+        ((4, 64, 260, 300, 260, 1, 300 * 260), {"to_tf32": False}),
+    ]
+
+
 def refused(*settings: Any, **more: Any) -> str:
     with pytest.raises(GPUError) as caught:
         gp.matmul(*settings, backend="cutlass", **more)
@@ -199,9 +221,7 @@ def test_refusals_name_what_is_wrong(headers: Path, monkeypatch: pytest.MonkeyPa
     stack = gp.zeros((2, 32, 32), "float16")
     assert "the simulated device does not run CUTLASS's kernels" in refused(half, half)
     with planning("sm_90a"):
-        assert "multiply float16, bfloat16 and 8-bit floats, not float32" in refused(
-            half.astype("float32"), half.astype("float32")
-        )
+        assert "and float32 with tf32=True, not float32" in refused(half.astype("float32"), half.astype("float32"))
         assert "this one repeats some" in refused(half, stack)
     with planning("sm_80"):
         assert "those of SM 9.0; this device is SM 8.0" in refused(half, half)
@@ -217,10 +237,10 @@ def test_refusals_name_what_is_wrong(headers: Path, monkeypatch: pytest.MonkeyPa
 
 def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [unit for one in (product, scaled) for unit in registry.units(one.SOURCE.source)]
-    assert len(listed) == 28 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
+    assert len(listed) == 30 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
     monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
     assert not any(unit.is_ahead("sm_90a") for unit in listed)
-    assert list(registry.units(product.SOURCE.source)) == listed[:16]  # and found in a bundle without them
+    assert list(registry.units(product.SOURCE.source)) == listed[:18]  # and found in a bundle without them
 
 
 @pytest.mark.parametrize(

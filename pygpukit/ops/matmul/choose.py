@@ -137,7 +137,7 @@ def _of_backend(backend: str, by: str, p: Problem) -> MatmulPlan | str:
     refusals = [getattr(kernel, unless)(p) for kernel in kernels]
     if all(refusals):
         fitting = (
-            why for kernel, why in zip(kernels, refusals, strict=True) if getattr(kernel, "FAMILY", None) == p.family
+            why for kernel, why in zip(kernels, refusals, strict=True) if p.family in getattr(kernel, "FAMILIES", ())
         )
         return str(next(fitting, refusals[0]))
     plan = _fastest(kernels, p, unless)

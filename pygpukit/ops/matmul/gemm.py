@@ -61,8 +61,9 @@ def matmul(
     bits depend on k, the types and the backend that matmul_plan() names, not on other rows. invariant=False gives that
     up for speed: cuBLASLt where it is found, the same bits only for the same extents, strides and alignment; within
     gp.fastest_products() it is the default. backend: whatever the plan says "hopper", the kernels for SM 9.0,
-    "mma", those of half precision, int8 and tf32 for any card, or "cutlass", half precision by CUTLASS on SM 9.0 once
-    `pygpukit get cutlass` has fetched it; the first two also run on the simulated device. A row's bits are its own.
+    "mma", those of half precision, int8 and tf32 for any card, or "cutlass", half precision and tf32 by CUTLASS on
+    SM 9.0, once `pygpukit get cutlass` has fetched it; the first two also run on the simulated device. A row's bits are
+    its own.
     out_dtype: what a result of floats is converted to once it is rounded: another float, or float8_e4m3, float8_e5m2 or
     int8 of the result over out_scale, as by gp.ops.quantize(); out is of that type then, and beta 0. Raises ShapeError
     naming both shapes, DTypeError, DeviceMismatchError, ValueError for settings that contradict each other, GPUError

@@ -1,4 +1,5 @@
-// product.cu: matrix products by CUTLASS's kernels for SM 9.0, of bfloat16 and float16.
+// product.cu: matrix products by CUTLASS's kernels for SM 9.0, of bfloat16, float16 and float32 as
+// tf32, to which copies round it.
 //
 // The kernel and its main loop are CUTLASS's: one warp group has tiles of the operands copied, two make products, and
 // blocks go from tile to tile. Its parameters are made here, from few numbers: the maps of the arrays lie among this
@@ -23,14 +24,15 @@ namespace pk {
 // m, BTransposed: b's along n.
 template <class Element, int Rows, int Columns, int Blocks, bool ATransposed, bool BTransposed>
 struct Product {
+  using Number = cute::conditional_t<cute::is_same_v<Element, float>, cutlass::tfloat32_t, Element>;
   using B = Block<Rows, Columns, 128 / sizeof(Element), Blocks>;
   static constexpr int kSteps = kStepsRoom / ((Rows + Columns) * 128 + 16);
   using Loop = cutlass::gemm::collective::CollectiveMma<
       cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized<kSteps, typename B::Cluster,
                                                         cutlass::gemm::KernelTmaWarpSpecializedCooperative>,
       typename B::Tile, Element, Strides<ATransposed>, Element, Strides<BTransposed>,
-      Multiply<Element, typename B::Tile, ATransposed, BTransposed>, Load<1>, Atom<Element, ATransposed>, void,
-      cute::identity, Load<Blocks>, Atom<Element, BTransposed>, void, cute::identity>;
+      Multiply<Number, typename B::Tile, ATransposed, BTransposed>, Load<1>, Atom<Number, ATransposed>, void,
+      cute::identity, Load<Blocks>, Atom<Number, BTransposed>, void, cute::identity>;
   using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Loop,
                                                       CutlassWriter<Element, typename B::Tile>,
                                                       cutlass::gemm::PersistentScheduler>;

@@ -1,4 +1,4 @@
-"""Products of half precision by CUTLASS on SM 9.0: which ones, by which tile, and the launch.
+"""Products of half precision and in tf32 by CUTLASS on SM 9.0: which ones, by which tile, and the launch.
 
 Its sums go over k in the order of the kernels in sm90/, so that a row's bits are theirs.
 """
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
     from pygpukit.ops.matmul.problem import Problem
 
-BACKEND, FAMILY = room.BACKEND, "half"
+BACKEND, FAMILIES = room.BACKEND, ("half", "tf32")
 SOURCE = room.source(__file__, "product.cu")
-_ELEMENTS = {"bfloat16": "cutlass::bfloat16_t", "float16": "cutlass::half_t"}
-_SIZE = 2  # bytes of a number
+_ELEMENTS = {"bfloat16": "cutlass::bfloat16_t", "float16": "cutlass::half_t", "float32": "float"}
 finishes = in_another_launch
 # What the source is compiled for: the first for many tiles, the second where those leave multiprocessors idle.
 SHAPES = (Shape(128, 256), Shape(128, 128))
@@ -42,8 +41,8 @@ def refusal(p: Problem) -> str:
 
 def unsupported(p: Problem) -> str:
     """Why these kernels cannot make a product, "" where they can."""
-    if p.family != "half":
-        return f"CUTLASS's kernels here multiply float16, bfloat16 and 8-bit floats, not {p.dtype}"
+    if p.family not in FAMILIES:
+        return f"CUTLASS's kernels multiply 8-bit floats, float16, bfloat16, and float32 with tf32=True, not {p.dtype}"
     first = SOURCE.of(next(iter(_listing()))[0])
     return room.missing(first, p.folded.extents) or _repeated(p.folded.a, p.folded.b)
 
@@ -59,12 +58,12 @@ def _repeated(*operands: Operand) -> str:
 
 def time_us(p: Problem) -> float:
     """The time of the fastest tile by the measured times, infinite where there are none."""
-    return min((tile.time_us(*_sizes(p)) for tile in room.measured("half")), default=inf)
+    return min((tile.time_us(*_sizes(p)) for tile in room.measured(p.family or "")), default=inf)
 
 
 def tiling(p: Problem) -> Shape:
     """The tile of a block."""
-    return _fastest(p.folded.extents)
+    return _fastest(p.family or "", p.dtype.itemsize, p.folded.extents)
 
 
 def reason(p: Problem) -> str:
@@ -74,20 +73,21 @@ def reason(p: Problem) -> str:
 
 def does(p: Problem) -> str:
     """The computation in words."""
-    return f"{p.dtype} summed in float32, by CUTLASS for the tensor cores of SM 9.0"
+    rounded = " rounded to tf32," if p.family == "tf32" else ""
+    return f"{p.dtype}{rounded} summed in float32, by CUTLASS for the tensor cores of SM 9.0"
 
 
 def _sizes(p: Problem) -> tuple[int, int, int, int, int, int]:
     products, m, n, k = p.folded.extents
-    return m, n, k, products, _SIZE, device.current().sm_count
+    return m, n, k, products, p.dtype.itemsize, device.current().sm_count
 
 
 @by_device
-def _fastest(extents: tuple[int, int, int, int]) -> Shape:
+def _fastest(family: str, itemsize: int, extents: tuple[int, int, int, int]) -> Shape:
     products, m, n, k = extents
     multiprocessors = device.current().sm_count
-    if measured := room.measured("half"):
-        best = min(measured, key=lambda tile: tile.time_us(m, n, k, products, _SIZE, multiprocessors))
+    if measured := room.measured(family):
+        best = min(measured, key=lambda tile: tile.time_us(m, n, k, products, itemsize, multiprocessors))
         return Shape(best.rows, best.columns)
     wide = SHAPES[0]
     return wide if products * -(-m // wide.rows) * -(-n // wide.columns) >= multiprocessors else SHAPES[1]
@@ -101,9 +101,10 @@ def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue 
 
 
 def product(a: GPUArray, b: GPUArray, out: GPUArray, shape: Shape) -> None:
-    """out = a @ b by tiles of one shape: stacks of matrices of bfloat16 or float16 with the same batch axes."""
+    """out = a @ b by tiles of one shape: stacks of matrices of one type with the same batch axes."""
     m, n, k, products = out.shape[-2], out.shape[-1], a.shape[-1], prod(out.shape[:-2])
-    stacks = readable(a, "rows"), readable(b, "columns")
+    along_k = a.itemsize != 2  # only numbers of 16 bits are read along m and n, too
+    stacks = readable(a, "rows", along_k), readable(b, "columns", along_k)
     transposed = stacks[0].transposed, not stacks[1].transposed
     tma_boxes = (
         common.CHUNK if transposed[0] else shape.rows,
@@ -131,4 +132,5 @@ def _expression(element: str, shape: Shape, transposed: tuple[bool, bool]) -> st
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for element, shape, a_transposed, b_transposed in product_of(_ELEMENTS, SHAPES, (False, True), (False, True)):
-        yield (_expression(element, shape, (a_transposed, b_transposed)),)
+        if element != "float32" or not (a_transposed or b_transposed):
+            yield (_expression(element, shape, (a_transposed, b_transposed)),)

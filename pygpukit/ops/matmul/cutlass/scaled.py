@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.ops.matmul.problem import Problem
 
-BACKEND, FAMILY = room.BACKEND, "fp8"
+BACKEND, FAMILIES = room.BACKEND, ("fp8",)
 SOURCE = room.source(__file__, "scaled.cu")
 _SCALES = SOURCE.structure("Scales")
 _ELEMENTS = {"float8_e4m3": "cutlass::float_e4m3_t", "float8_e5m2": "cutlass::float_e5m2_t"}
