@@ -42,6 +42,9 @@ class RandomCheckpoint:
     def stored(self, name: str) -> None:
         return None
 
+    def few_bits(self, name: str) -> None:
+        return None
+
     def tokenizer(self) -> Any:
         from pygpukit.core.errors import ModelFileError
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pygpukit.array.array import GPUArray
+    from pygpukit.llm.describing import Description
     from pygpukit.llm.models.spec import ModelSpec
     from pygpukit.llm.scoring import Pooling
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
@@ -72,6 +73,7 @@ class CausalTransformerModel(Generating):
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
         self.final_norm, self.tokenizer = final_norm, tokenizer
         self.generation = dict(generation or {})
+        self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
 
     @property
     def lm_head(self) -> GPUArray | Blocks:
@@ -92,6 +94,36 @@ class CausalTransformerModel(Generating):
     def cache(self) -> KVCache:
         """Keys and values of all open sequences."""
         return self.engine.loop.cache
+
+    def describe(self, context: int = 0) -> Description:
+        """Weights by layer and kind, bytes and operations of a token, and the least time that it can take.
+
+        Parameters
+        ----------
+        context : int
+            Positions whose keys and values the token reads.
+
+        Returns
+        -------
+        Description
+            Printed as a table; `lines`, `nbytes`, `bytes_by_kind`, `expanded`, `token_bytes` (of one answer),
+            `token_operations`, and `floor_s`, seconds by the bandwidth of the device's memory.
+
+        Raises
+        ------
+        InvalidSpecError
+            Where context is no whole number of 0 or more.
+
+        Examples
+        --------
+        >>> print(model.describe(context=1024))  # doctest: +SKIP
+        """
+        from pygpukit.llm.describing import describe
+
+        expected = "a whole number of 0 or more"
+        if whole(context, "context", expected) < 0:
+            raise InvalidSpecError(f"context={context!r}; give {expected}", "context")
+        return describe(self, operator.index(context))
 
     def get_logits(self, hidden: GPUArray) -> GPUArray:
         """The float32 logits (R, vocabulary) of rows (R, hidden) of the last layer's output."""

@@ -103,7 +103,7 @@ def from_checkpoint(
     loader = Loader(checkpoint, architecture, config, dtype, title, progress)
     with loader:
         model = loader.model(tokenizer, context, slots, spec)
-    model.tokenizer_problem = problem
+    model.tokenizer_problem, model.expanded = problem, loader.expanded
     return model
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -50,9 +51,14 @@ class Checkpoint(Protocol):
         """
         ...
 
-    def stored(self, name: str) -> tuple[str, np.ndarray[Any, Any], bool] | None:
-        """A matrix as the file has it: GGUF's name of its type, its rows (of blocks their bytes), and whether those are
-        the columns of read(). None where it is no matrix, or of another type. Raises KeyError as read() does."""
+    def stored(self, name: str) -> tuple[str, Callable[[], np.ndarray[Any, Any]], bool] | None:
+        """A matrix as the file has it: the name of its type (models/dequantise.py), a reader of its rows (of blocks
+        their bytes), and whether those are the columns of read(). None where it is no matrix, or of another type.
+        Raises KeyError as read() does."""
+        ...
+
+    def few_bits(self, name: str) -> tuple[str, int] | None:
+        """What a weight of few bits is called, and its bytes in the file; None for others. Raises KeyError."""
         ...
 
     def tokenizer(self) -> Tokenizer:

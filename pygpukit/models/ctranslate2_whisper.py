@@ -94,6 +94,9 @@ class CTranslate2Checkpoint:
     def stored(self, name: str) -> None:
         return None  # what reads Whisper wants values
 
+    def few_bits(self, name: str) -> None:
+        return None
+
     def tokenizer(self) -> Tokenizer:
         from pygpukit.models.tokenizer.tokenizer import Tokenizer
 

@@ -198,5 +198,7 @@ UNREAD |= {40: "NVFP4", 41: "Q1_0"}
 
 
 def named(name: str) -> Block:
-    """The type of that name. Raises KeyError."""
-    return {block.name: block for block in BLOCKS.values()}[name]
+    """The type of that name, GGUF's or of folders in blocks. Raises KeyError."""
+    from pygpukit.models.quantised.blocks import BLOCKS as OF_FOLDERS
+
+    return OF_FOLDERS.get(name) or {block.name: block for block in BLOCKS.values()}[name]

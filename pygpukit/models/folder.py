@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +74,20 @@ class FolderCheckpoint:
     def _kept_shape(self, name: str) -> tuple[int, ...]:
         return tuple(self._file.tensor_info(self._stored[name]).shape)
 
-    def stored(self, name: str) -> tuple[str, np.ndarray[Any, Any], bool] | None:
+    def stored(self, name: str) -> tuple[str, Callable[[], np.ndarray[Any, Any]], bool] | None:
+        weight = self._quantised.own.get(name)
+        if weight is not None:
+            blocks = weight.blocks(self._tensors)
+            return None if blocks is None else (*blocks, False)
         kind = {bfloat16: "BF16", float16: "F16"}.get(self.dtype(name))
-        return None if kind is None or len(self.shape(name)) != 2 else (kind, self.read(name), False)
+        return None if kind is None or len(self.shape(name)) != 2 else (kind, lambda: self.read(name), False)
+
+    def few_bits(self, name: str) -> tuple[str, int] | None:
+        weight = self._quantised.own.get(name)
+        if weight is None:
+            return None
+        tensors = [tensor for tensor in weight.tensors if tensor in self._stored]
+        return weight.kind, sum(self._file.tensor_info(self._stored[tensor]).size_bytes for tensor in tensors)
 
     def tokenizer(self) -> Tokenizer:
         from pygpukit.models.tokenizer.tokenizer import Tokenizer

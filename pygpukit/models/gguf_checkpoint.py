@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,16 +67,24 @@ class GGUFCheckpoint:
         have = self.dtype(name)
         return np.ascontiguousarray(convert(values, have, dtype or have))
 
-    def stored(self, name: str) -> tuple[str, Array, bool] | None:
-        """A matrix as the file has it: its type, its rows (see GGUFFile.stored), and whether those are Hugging Face's
-        columns. None for what is no matrix."""
+    def stored(self, name: str) -> tuple[str, Callable[[], Array], bool] | None:
+        """A matrix as the file has it: its type, a reader of its rows (see GGUFFile.stored), and whether those are
+        Hugging Face's columns. None for what is no matrix."""
         theirs = self._stored[name]
         tensor = self._tensors[theirs]
         if len(tensor.shape) != 2:
             return None
-        rows, is_transposed = self._gguf.stored(theirs), self._gguf_names.is_transposed(name)
         heads = self._gguf_names.heads_paired(name, self.config)
-        return tensor.block.name, rows if heads is None else _halves(rows, heads), is_transposed
+
+        def rows() -> Array:
+            stored = self._gguf.stored(theirs)
+            return stored if heads is None else _halves(stored, heads)
+
+        return tensor.block.name, rows, self._gguf_names.is_transposed(name)
+
+    def few_bits(self, name: str) -> tuple[str, int] | None:
+        tensor = self._tensors[self._stored[name]]
+        return None if tensor.block.decode is None else (tensor.block.name, tensor.block.size(tensor.shape))
 
     def tokenizer(self) -> Tokenizer:
         from pygpukit.models.tokenizer.gguf import from_fields

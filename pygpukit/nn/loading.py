@@ -84,6 +84,7 @@ class TensorLoader:
         self._done = 0
         self._on_progress: OnProgress | None = None if isinstance(progress, bool) else progress
         self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
+        self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
         self._under_way: deque[_Coming] = deque()
 
     def __enter__(self) -> None:
@@ -213,13 +214,13 @@ class TensorLoader:
         import numpy as np
 
         stored = self._checkpoint.stored(name)
-        return None if stored is None else np.ascontiguousarray(stored[1])
+        return None if stored is None else np.ascontiguousarray(stored[1]())
 
     def _size(self, name: str) -> int:
         """Bytes of a tensor on the device."""
         stored = self._checkpoint.stored(name) if self._kinds else None
         if stored is not None and stored[0] in self._kinds:
-            return int(stored[1].nbytes)
+            return named(stored[0]).size(self._checkpoint.shape(name))
         return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
 
     def _copy(
@@ -233,6 +234,10 @@ class TensorLoader:
             raise TensorShapeError(
                 f"{self._title}: the tensor {name!r} has shape {stored_shape}, must be {shape} by its config.json"
             )
+        few = self._checkpoint.few_bits(name)
+        if few is not None:
+            before, after = self.expanded.get(few[0], (0, 0))
+            self.expanded[few[0]] = before + few[1], after + target.nbytes
         self._begin(name, target, lambda: self._values(name, transposed, offset))
 
     def _begin(self, name: str, target: GPUArray, read: Callable[[], Any]) -> None:

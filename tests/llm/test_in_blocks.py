@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,13 @@ class BlocksCheckpoint(MemoryCheckpoint):
                 values[name] = block.decoded(rows.reshape(-1, block.bytes)).reshape(value.shape)
         super().__init__(config, values)
 
-    def stored(self, name: str) -> tuple[str, np.ndarray, bool] | None:  # type: ignore[override]
-        return self._rows.get(name)
+    def stored(self, name: str) -> tuple[str, Callable[[], np.ndarray], bool] | None:  # type: ignore[override]
+        rows = self._rows.get(name)
+        return None if rows is None else (rows[0], lambda: rows[1], rows[2])
+
+    def few_bits(self, name: str) -> tuple[str, int] | None:  # type: ignore[override]
+        rows = self._rows.get(name)
+        return None if rows is None else (rows[0], rows[1].nbytes)
 
 
 def model(kinds: dict[str, str]) -> CausalTransformerModel:

@@ -37,6 +37,9 @@ class MemoryCheckpoint:
     def stored(self, name: str) -> None:
         return None
 
+    def few_bits(self, name: str) -> None:
+        return None
+
     def tokenizer(self) -> Any:
         raise ModelFileError("no tokenizer", "memory")
 

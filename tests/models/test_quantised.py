@@ -15,6 +15,7 @@ from models.test_scaled import SPELLINGS, folder
 import pygpukit as gp
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models import open_checkpoint
+from pygpukit.models.dequantise import named
 
 SPELLINGS[np.dtype(np.int64)] = "I64"
 SPELLINGS[np.dtype(np.float16)] = "F16"
@@ -29,6 +30,25 @@ def test_the_numbers_that_codes_mean(tmp_path: Path, layout: str, shape: tuple[i
     assert set(model.names()) == {"a.weight", "b.weight"}
     assert model.shape("a.weight") == shape
     np.testing.assert_array_equal(model.read("a.weight"), values)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(32, 256), (96, 192)])
+def test_blocks_have_the_same_numbers(tmp_path: Path, layout: str, shape: tuple[int, int]) -> None:
+    stored, config, values = LAYOUTS[layout]("a", shape, np.random.default_rng(shape[0]))
+    blocks = open_checkpoint(folder(tmp_path / "m", stored, **config)).stored("a.weight")
+    several = shape[1] == 256
+    expected = {"awq": "I4_128" if several else "I4_32", "nvfp4": "NVFP4" if several else None}
+    expected |= {"gptq in order": expected["awq"], "gptq v2": None, "gptq": None, "packed": expected["awq"]}
+    expected |= {"packed without zeros": expected["awq"], "modelopt": expected["nvfp4"]}
+    expected |= {"mxfp4": "MXFP4" if several else None}
+    assert (None if blocks is None else blocks[0]) == expected.get(layout)
+    if blocks is not None:
+        kind, rows, is_transposed = blocks
+        block = named(kind)
+        found = block.decoded(rows().reshape(-1, block.bytes)).reshape(shape)
+        np.testing.assert_array_equal(found, values)
+        assert not is_transposed
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

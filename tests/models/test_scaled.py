@@ -13,6 +13,7 @@ from models.quantised_folders import e4m3
 
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models import open_checkpoint
+from pygpukit.models.dequantise import named
 
 SPELLINGS = {np.dtype(np.float32): "F32", np.dtype(np.int8): "I8", np.dtype(np.uint8): "U8", np.dtype(np.int32): "I32"}
 Arrays = dict[str, tuple[str, np.ndarray]]
@@ -103,6 +104,29 @@ def test_powers_of_two_for_blocks_of_32(tmp_path: Path) -> None:
     model = open_checkpoint(folder(tmp_path / "m", tensors, **quantisation))
     want = FLOATS[codes] * 2.0 ** (np.repeat(exponents, 32, axis=1).astype(np.float64) - 127)
     np.testing.assert_array_equal(model.read("a.weight"), want)
+
+
+@pytest.mark.parametrize(
+    ("shape", "block"), [((), 128), ((300, 1), 128), ((3, 2), 128), ((300, 8), 32), ((3, 3), None)]
+)
+def test_blocks_have_the_same_numbers(tmp_path: Path, shape: tuple[int, ...], block: int | None) -> None:
+    rng = np.random.default_rng(3)
+    codes = (
+        np.where(np.arange(300 * 256) % 128 == 127, 0, np.arange(300 * 256) % 256).astype(np.uint8).reshape(300, 256)
+    )
+    for kind, name in (("F8_E4M3", "FP8"), ("I8", "I8")):
+        scale = rng.uniform(0.001, 0.1, shape).astype(np.float32)
+        tensors = {"a.weight": (kind, codes), "a.weight_scale": scale}
+        model = open_checkpoint(folder(tmp_path / "m", tensors, quant_method="fp8"))
+        stored = model.stored("a.weight")
+        if block is None:
+            assert stored is None
+            continue
+        assert stored is not None
+        assert stored[0] == f"{name}_{block}"
+        of = named(stored[0])
+        values = of.decoded(stored[1]().reshape(-1, of.bytes)).reshape(300, 256)
+        np.testing.assert_array_equal(values, model.read("a.weight"))
 
 
 def test_scales_count_without_a_configuration(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from nn.random_blocks import random_blocks, values
 import pygpukit as gp
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.models.convert import convert
+from pygpukit.models.dequantise import named
 from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import Blocks, Part
 
@@ -23,7 +24,7 @@ def doubles_of(bits: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", in_blocks.KINDS)
 def test_values_have_the_bits_of_the_formula(kernels_on_sim: None, kind: str) -> None:
-    columns = 512 if in_blocks.KINDS[kind].values == 256 else 96
+    columns = 512 if named(kind).elements == 256 else 384
     blocks = random_blocks(kind, 3, columns, 1)
     weight = weight_of([(kind, blocks)], columns)
     want = convert(values(kind, blocks), as_dtype("float32"), as_dtype("bfloat16"))
@@ -38,7 +39,7 @@ CASES = [(1, 16, 1.0, "store", True), (3, 21, 2.5, "add", True), (8, 9, 9.0, "si
 def test_products(kernels_on_sim: None, kind: str, case: tuple[int, int, float, str, bool]) -> None:
     rows, n, chunks, epilogue, biased = case
     rng = np.random.default_rng(rows)
-    columns = int(256 * (chunks if in_blocks.KINDS[kind].values == 32 else np.ceil(chunks)))
+    columns = int(256 * (chunks if named(kind).elements < 256 else np.ceil(chunks)))
     count = 2 * n if epilogue == "silu" else n
     blocks = random_blocks(kind, count, columns, rows)
     weight = weight_of([(kind, blocks)], columns)

@@ -8,7 +8,7 @@ namespace pk {
 template <bool Fifths>
 struct Eight {
   static constexpr int kValues = 256, kScales = 1, kBytes = 144 + 32 * Fifths;
-  static constexpr bool kIsSigned = false, kHasLeast = true;
+  static constexpr bool kIsSigned = false, kHasLeast = true, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -32,7 +32,7 @@ using Q5_K = Eight<true>;
 
 struct Q6_K {
   static constexpr int kValues = 256, kScales = 2, kBytes = 210;
-  static constexpr bool kIsSigned = false, kHasLeast = false;
+  static constexpr bool kIsSigned = false, kHasLeast = false, kIsFloat = false;
   static constexpr unsigned kOffset = 32;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -53,7 +53,7 @@ struct Q6_K {
 
 struct Q2_K {
   static constexpr int kValues = 256, kScales = 2, kBytes = 84;
-  static constexpr bool kIsSigned = false, kHasLeast = true;
+  static constexpr bool kIsSigned = false, kHasLeast = true, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -73,7 +73,7 @@ struct Q2_K {
 
 struct Q3_K {
   static constexpr int kValues = 256, kScales = 2, kBytes = 110;
-  static constexpr bool kIsSigned = false, kHasLeast = false;
+  static constexpr bool kIsSigned = false, kHasLeast = false, kIsFloat = false;
   static constexpr unsigned kOffset = 4;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -96,7 +96,7 @@ struct Q3_K {
 
 struct IQ4_XS {
   static constexpr int kValues = 256, kScales = 1, kBytes = 136;
-  static constexpr bool kIsSigned = true, kHasLeast = false;
+  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {

@@ -8,7 +8,7 @@ namespace pk {
 template <bool Least, bool Fifths>
 struct Nibbles {
   static constexpr int kValues = 32, kScales = 1, kBytes = 18 + 2 * Least + 4 * Fifths;
-  static constexpr bool kIsSigned = false, kHasLeast = Least;
+  static constexpr bool kIsSigned = false, kHasLeast = Least, kIsFloat = false;
   static constexpr unsigned kOffset = Least ? 0 : Fifths ? 16 : 8;
 
   static __device__ __forceinline__ void codes(const Byte *block, int, int four, unsigned (&to)[2]) {
@@ -32,7 +32,7 @@ using Q5_1 = Nibbles<true, true>;
 
 struct Q8_0 {
   static constexpr int kValues = 32, kScales = 1, kBytes = 34;
-  static constexpr bool kIsSigned = true, kHasLeast = false;
+  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int, int four, unsigned (&to)[2]) {
@@ -48,7 +48,7 @@ __device__ __forceinline__ void uneven(unsigned packed, unsigned (&codes)[2]) {
 
 struct IQ4_NL {
   static constexpr int kValues = 32, kScales = 1, kBytes = 18;
-  static constexpr bool kIsSigned = true, kHasLeast = false;
+  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int, int four, unsigned (&to)[2]) {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pygpukit.core.dtypes import float8_e4m3, uint8
-from pygpukit.models.quantised.tensors import Tensors
+from pygpukit.models.quantised.tensors import InBlocks, Tensors
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _NUMBERS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 
 
-def _numbers(packed: Array) -> Array:
-    """(..., bytes) of uint8 as float32 (..., 2 * bytes)."""
+def numbers(packed: Array) -> Array:
+    """Two of each byte: (..., bytes) of uint8 as float32 (..., 2 * bytes)."""
     both = np.empty((*packed.shape, 2), np.float32)
     both[..., 0], both[..., 1] = _NUMBERS[packed & 15], _NUMBERS[packed >> 4]
     return both.reshape(*packed.shape[:-1], -1)
@@ -33,12 +33,12 @@ def powers(exponents: Array) -> Array:
     return np.where(exponents == 255, np.float32(np.nan), powers)
 
 
-def _times(numbers: Array, scale: Array) -> Array:
-    """Numbers (..., in) times scales (..., blocks) of neighbours."""
-    blocks = numbers.reshape(*scale.shape, -1)
+def _times(values: Array, scale: Array) -> Array:
+    """Values (..., in) times scales (..., blocks) of neighbours."""
+    blocks = values.reshape(*scale.shape, -1)
     with np.errstate(all="ignore"):
         blocks *= scale[..., None]
-    return numbers
+    return values
 
 
 def _shape(stored: Tensors, packed: str, block: int) -> tuple[int, int]:
@@ -76,7 +76,20 @@ class NVFP4:
         with np.errstate(all="ignore"):
             scale = stored.floats(self.scale)
             scale = scale / overall.reshape(()) if self.divides else scale * overall.reshape(())
-        return _times(_numbers(stored.read(self.packed)), scale)
+        return _times(numbers(stored.read(self.packed)), scale)
+
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        out, columns = self.shape(stored)
+        if columns % 128:
+            return None
+        from pygpukit.models.quantised.blocks import of_nvfp4
+
+        def rows() -> Array:
+            stored.check(self.scale, float8_e4m3, (out, columns // 16))
+            overall = stored.floats(self.overall).reshape(-1)[0]
+            return of_nvfp4(stored.read(self.packed), stored.read(self.scale), -overall if self.divides else overall)
+
+        return "NVFP4", rows
 
 
 @dataclass(frozen=True)
@@ -98,7 +111,19 @@ class MXFP4:
     def values(self, stored: Tensors) -> Array:
         out, columns = self.shape(stored)
         stored.check(self.scale, uint8, (out, columns // 32))
-        return _times(_numbers(stored.read(self.packed)), powers(stored.read(self.scale)))
+        return _times(numbers(stored.read(self.packed)), powers(stored.read(self.scale)))
+
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        out, columns = self.shape(stored)
+        if columns % 128:
+            return None
+        from pygpukit.models.quantised.blocks import of_mxfp4
+
+        def rows() -> Array:
+            stored.check(self.scale, uint8, (out, columns // 32))
+            return of_mxfp4(stored.read(self.packed), stored.read(self.scale))
+
+        return "MXFP4", rows
 
 
 @dataclass(frozen=True)
@@ -121,5 +146,8 @@ class ExpertsMXFP4:
         packed, scale = self.tensors
         experts, columns, out = self.shape(stored)
         stored.check(scale, uint8, (experts, out, columns // 32))
-        numbers = _numbers(stored.read(packed).reshape(experts, out, columns // 2))
-        return _times(numbers, powers(stored.read(scale))).swapaxes(1, 2)
+        values = numbers(stored.read(packed).reshape(experts, out, columns // 2))
+        return _times(values, powers(stored.read(scale))).swapaxes(1, 2)
+
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        return None

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.dtypes import float8_e4m3, float8_e5m2, int8, uint8
-from pygpukit.models.quantised.tensors import Tensors
+from pygpukit.models.quantised.blocks import longest, of_bytes
+from pygpukit.models.quantised.fp4 import powers
+from pygpukit.models.quantised.tensors import InBlocks, Tensors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,10 +58,37 @@ class Scaled:
                 values /= np.float32(self.divisor)
         return values
 
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        shape, kind = self.shape(stored), stored.dtype(self.code)
+        known = {float8_e4m3: "FP8", int8: "I8"}.get(kind)
+        if len(shape) != 2 or known is None or self.zero is not None or self.divisor != 1.0:
+            return None
+        scale = stored.shape(self.scale)
+        count = 1
+        for extent in scale:
+            count *= extent
+        if count in (1, shape[0]):
+            extent = shape[1]
+        else:
+            extent = (self.block or _block(shape, scale))[1] if len(scale) == 2 and 0 not in scale else 1
+        values = longest(extent) if shape[1] % 32 == 0 else None
+        if values is None or shape[1] % values:
+            return None
+
+        def rows() -> Array:
+            import numpy as np
+
+            spread = _spread(stored, self._steps(stored), shape, self.block, self.scale)
+            scales = np.broadcast_to(spread, shape)[:, ::values].astype(np.float32)
+            codes = np.ascontiguousarray(stored.read(self.code)).view(np.uint8)
+            if kind == float8_e4m3:  # a code that is no number makes its block none
+                scales[(codes & 127 == 127).reshape(*scales.shape, -1).any(-1)] = np.nan
+            return of_bytes(codes, scales)
+
+        return f"{known}_{values}", rows
+
     def _steps(self, stored: Tensors) -> Array:
         if stored.dtype(self.scale) == uint8:
-            from pygpukit.models.quantised.fp4 import powers
-
             return powers(stored.read(self.scale))
         return stored.floats(self.scale)
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+InBlocks = tuple[str, Callable[[], "Array"]]
+
+
 @dataclass(frozen=True)
 class Tensors:
     """The contents of a folder. read: a tensor's values, as bits where that is no type of NumPy's; where: of errors."""
@@ -70,6 +73,10 @@ class Weight(Protocol):
 
     def values(self, stored: Tensors) -> Array:
         """Its values, float32. Raises ModelFileError where shapes do not fit."""
+        ...
+
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        """The kind of block that it can become, with exactly its values, and the rows of bytes of a matrix in them."""
         ...
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pygpukit.core.dtypes import int32, int64
-from pygpukit.models.quantised.tensors import Tensors
+from pygpukit.core.dtypes import bfloat16, float16, int32, int64
+from pygpukit.models.quantised.blocks import longest, of_fours
+from pygpukit.models.quantised.tensors import InBlocks, Tensors
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -42,6 +43,10 @@ def codes(words: Array, bits: int, count: int) -> Array:
     return result[..., :count]
 
 
+# Codes (out, in), codes of zero and scales (out, groups), and the group of each column.
+Parts = tuple["Array", "Array | int", "Array", "Array"]
+
+
 def _scaled(code: Array, zero: Array | int, scale: Array, group: Array) -> Array:
     """(code - zero) * scale. code: (out, in); zero, scale: (out, groups); group: the group of each column."""
     values = np.empty(code.shape, np.float32)
@@ -53,6 +58,11 @@ def _scaled(code: Array, zero: Array | int, scale: Array, group: Array) -> Array
             values[rows] -= np.float32(zero) if isinstance(zero, int) else zero[rows].astype(np.float32)[:, group]
             values[rows] *= scale[rows][:, group]
     return values
+
+
+def _neighbours(stored: Tensors, name: str, columns: int, count: int) -> bool:
+    """True if groups are of neighbours."""
+    return bool((_groups(stored, name, columns, count) == np.arange(columns) // -(-columns // count)).all())
 
 
 def _groups(stored: Tensors, name: str, columns: int, count: int) -> Array:
@@ -68,8 +78,40 @@ def _groups(stored: Tensors, name: str, columns: int, count: int) -> Array:
     return group
 
 
+class _Words:
+    """The values and blocks of such weights, from their parts."""
+
+    def parts(self, stored: Tensors) -> Parts:
+        raise NotImplementedError
+
+    def scale(self, stored: Tensors) -> tuple[str, int]:
+        """The tensor with the scales, and how many a row has."""
+        raise NotImplementedError
+
+    def shape(self, stored: Tensors) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def values(self, stored: Tensors) -> Array:
+        return _scaled(*self.parts(stored))
+
+    def in_fours(self, stored: Tensors) -> InBlocks | None:
+        """Of codes of four bits, where a scale is of neighbours."""
+        name, count = self.scale(stored)
+        columns = self.shape(stored)[1]
+        size = None if columns % count else longest(columns // count)
+        if size is None or stored.dtype(name) not in (float16, bfloat16):
+            return None
+        values = size
+
+        def rows() -> Array:
+            code, zero, scale, _ = self.parts(stored)
+            return of_fours(code, zero, scale, values)
+
+        return f"I4_{values}", rows
+
+
 @dataclass(frozen=True)
-class GPTQ:
+class GPTQ(_Words):
     """Columns are packed along `in`; zeros are stored less by `less`; with an order of columns of their own."""
 
     stem: str
@@ -90,18 +132,27 @@ class GPTQ:
             raise stored.error(f"{self.tensors[0]!r} has {rows} rows of words, which hold no codes of {self.bits} bits")
         return out, rows * _WORD // self.bits
 
-    def values(self, stored: Tensors) -> Array:
+    def parts(self, stored: Tensors) -> Parts:
         weight, zeros, scales, order = self.tensors
         out, columns = self.shape(stored)
         count, _ = stored.check(scales, None, (None, out))
         stored.check(zeros, int32, (count, -(-out * self.bits // _WORD)))
         code = codes(np.ascontiguousarray(stored.read(weight).T), self.bits, columns)
         zero = codes(stored.read(zeros), self.bits, out).T.astype(np.int16) + self.less
-        return _scaled(code, zero, stored.floats(scales).T, _groups(stored, order, columns, count))
+        return code, zero, stored.floats(scales).T, _groups(stored, order, columns, count)
+
+    def scale(self, stored: Tensors) -> tuple[str, int]:
+        name = self.tensors[2]
+        return name, stored.check(name, None, (None, None))[0]
+
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        if self.bits != 4 or not _neighbours(stored, self.tensors[3], self.shape(stored)[1], self.scale(stored)[1]):
+            return None
+        return self.in_fours(stored)
 
 
 @dataclass(frozen=True)
-class AWQ:
+class AWQ(_Words):
     """Four bits, packed along `out`, eight neighbours a word in an order of their own."""
 
     stem: str
@@ -116,14 +167,21 @@ class AWQ:
         columns, words = stored.check(self.tensors[0], int32, (None, None))
         return words * 8, columns
 
-    def values(self, stored: Tensors) -> Array:
+    def parts(self, stored: Tensors) -> Parts:
         weight, zeros, scales = self.tensors
         out, columns = self.shape(stored)
         count, _ = stored.check(scales, None, (None, out))
         stored.check(zeros, int32, (count, out // 8))
         code, zero = (self._codes(stored.read(name)) for name in (weight, zeros))
         group = np.arange(columns) // -(-columns // count)
-        return _scaled(np.ascontiguousarray(code.T), zero.T, stored.floats(scales).T, group)
+        return np.ascontiguousarray(code.T), zero.T, stored.floats(scales).T, group
+
+    def scale(self, stored: Tensors) -> tuple[str, int]:
+        name = self.tensors[2]
+        return name, stored.check(name, None, (None, None))[0]
+
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        return self.in_fours(stored)
 
     def _codes(self, words: Array) -> Array:
         plain = codes(words, 4, words.shape[1] * 8).reshape(len(words), -1, 8)
@@ -131,7 +189,7 @@ class AWQ:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(_Words):
     """compressed-tensors' pack-quantized: packed along `in`, zeros along `out`, the middle of all codes being 0."""
 
     stem: str
@@ -152,7 +210,7 @@ class Packed:
         stored.check(self.tensors[0], int32, (out, None))
         return out, columns
 
-    def values(self, stored: Tensors) -> Array:
+    def parts(self, stored: Tensors) -> Parts:
         packed, scales, zeros, _, order = self.tensors
         out, columns = self.shape(stored)
         words = stored.shape(packed)[1]
@@ -169,4 +227,15 @@ class Packed:
             stored.check(zeros, int32, (-(-out * bits // _WORD), scale.shape[1]))
             zero = codes(np.ascontiguousarray(stored.read(zeros).T), bits, out).T
         group = _groups(stored, order, columns, scale.shape[1])
-        return _scaled(codes(stored.read(packed), bits, columns), zero, scale, group)
+        return codes(stored.read(packed), bits, columns), zero, scale, group
+
+    def scale(self, stored: Tensors) -> tuple[str, int]:
+        shape = stored.check(self.tensors[1], None, (None, None))
+        return self.tensors[1], shape[1]
+
+    def blocks(self, stored: Tensors) -> InBlocks | None:
+        columns = self.shape(stored)[1]
+        fours = self.widths == (4,) and len(stored.shape(self.tensors[1])) == 2
+        if not fours or not _neighbours(stored, self.tensors[4], columns, self.scale(stored)[1]):
+            return None
+        return self.in_fours(stored)

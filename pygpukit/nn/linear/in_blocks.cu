@@ -6,14 +6,15 @@
 // ascending order, last those of the warps. The order depends on k alone: a row has the same bits in any batch.
 #include "ahead.cuh"
 #include "blocks_of_256.cuh"
+#include "blocks_of_folders.cuh"
 #include "linear.cuh"
 #include "overlap.cuh"
 
 namespace pk {
 
-constexpr int kChunk = 256;       // of k, that a warp takes at a time
-constexpr int kTileRows = 16;     // of the weight, that a block takes
-constexpr int kStageRoom = 10240; // bytes of shared memory that a warp may take
+constexpr int kChunk = 256;        // of k, that a warp takes at a time
+constexpr int kTileRows = 16;      // of the weight, that a block takes
+constexpr int kStageRoom = 10240;  // bytes of shared memory that a warp may take
 
 struct BlocksCall {
   long long n, k;             // columns of this result, of kSilu half of the weight's rows; elements of a row
@@ -71,12 +72,12 @@ __device__ __forceinline__ void read_x(const T *x, Pair (&to)[2][2]) {
   }
 }
 
-// Part s of a chunk: sums += 32 of k of two rows of the weight, at `group` and group + 8 of the tile, and kTiles times 8
-// rows of x. x: at this part's values, of row `group`.
+// Part s of a chunk: sums += 32 of k of two rows of the weight, at `group` and group + 8 of the tile, and kTiles times
+// 8 rows of x. x: at this part's values, of row `group`.
 template <class T, class Kind, int kTiles>
 __device__ __forceinline__ void add_part(const Byte *const (&blocks)[2], int s, const T *x, long long k, int rows,
                                          float (&sums)[kTiles][4]) {
-  constexpr Pair kOne = sizeof(T) == 2 && same_type<T, half_t> ? 0x3c003c00u : 0x3f803f80u;
+  constexpr Pair kOne = 0x3f803f80u;
   const int group = threadIdx.x % 32 / 4, four = threadIdx.x % 4;
   Pair a[2][4];
   Scales scales[2];

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
 from pygpukit.core.dtypes import bfloat16, float32
+from pygpukit.models.dequantise import named
 from pygpukit.ops.elementwise.pointwise import CTYPES
 
 if TYPE_CHECKING:
@@ -24,26 +25,19 @@ _TILES = (1, 4)  # of eight rows of x, that a block takes
 EPILOGUES = {"store": "pk::kStore", "add": "pk::kAdd", "silu": "pk::kSilu"}
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of block: so many values in so many bytes."""
-
-    values: int
-    bytes: int
-
-    @property
-    def shared_bytes(self) -> int:
-        """Memory of a block of threads: in_blocks.cu's Staged."""
-        pieces = (_CHUNK // self.values * self.bytes + 14) // 16 + 1
-        stage = _TILE_ROWS * 16 * (pieces | 1)
-        return _WARPS * stage * min(max(_ROOM // stage, 1), 4)
+KINDS = (
+    "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "I8_32",
+    "I8_128", "FP8_32", "FP8_128", "I4_32", "I4_128", "NVFP4", "MXFP4",
+)  # fmt: skip
 
 
-KINDS = {
-    "Q4_0": Kind(32, 18), "Q4_1": Kind(32, 20), "Q5_0": Kind(32, 22), "Q5_1": Kind(32, 24), "Q8_0": Kind(32, 34),
-    "IQ4_NL": Kind(32, 18), "Q2_K": Kind(256, 84), "Q3_K": Kind(256, 110), "Q4_K": Kind(256, 144),
-    "Q5_K": Kind(256, 176), "Q6_K": Kind(256, 210), "IQ4_XS": Kind(256, 136),
-}  # fmt: skip
+@cache
+def shared_bytes(kind: str) -> int:
+    """Memory of a block of threads: in_blocks.cu's Staged."""
+    block = named(kind)
+    pieces = (_CHUNK // block.elements * block.bytes + 14) // 16 + 1
+    stage = _TILE_ROWS * 16 * (pieces | 1)
+    return _WARPS * stage * min(max(_ROOM // stage, 1), 4)
 
 
 def product(
@@ -67,7 +61,7 @@ def product(
             own is not None,
         )
         expression = _product(weight.dtype, out.dtype, part.kind, tiles, epilogue)
-        spec = SOURCE.of(expression, shared_bytes=KINDS[part.kind].shared_bytes, overlapping=overlaps)
+        spec = SOURCE.of(expression, shared_bytes=shared_bytes(part.kind), overlapping=overlaps)
         tile = _TILE_ROWS // (2 if epilogue == "silu" else 1)
         grid = (-(-columns // tile), -(-rows // (8 * tiles)), 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, part.array, x if own is None else own, out, call)

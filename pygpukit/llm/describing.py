@@ -1,0 +1,169 @@
+"""What a model is made of: its weights by layer and kind, what a token costs, and how fast this device could be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from pygpukit.core import device
+from pygpukit.nn.linear.blocks import Blocks
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+    from pygpukit.llm.model import CausalTransformerModel
+
+_LAYER = re.compile(r"layers\.(\d+)/")
+
+
+@dataclass(frozen=True)
+class WeightLine:
+    """Weights of one name and kind. layers: their numbers, None for what is of no layer; reads: whether a token reads
+    all of them; nbytes and count: of all layers together."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    layers: tuple[int, ...] | None
+    nbytes: int
+    count: int
+    reads: bool
+
+    @property
+    def place(self) -> str:
+        """Name and layers as a text: "qkv of layers 0 to 27"."""
+        if self.layers is None:
+            return self.name
+        first, last = self.layers[0], self.layers[-1]
+        if len(self.layers) == last - first + 1:
+            return f"{self.name} of layer{f's {first} to {last}' if last > first else f' {first}'}"
+        return f"{self.name} of layers {', '.join(map(str, self.layers))}"
+
+
+@dataclass(frozen=True)
+class Description:
+    """A model's weights and what a token of one answer costs.
+
+    context: positions whose keys and values the token reads. bandwidth: bytes a second of the device's memory by its
+    facts, 0 where it does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the
+    device).
+    """
+
+    name: str
+    device: str
+    lines: tuple[WeightLine, ...]
+    expanded: dict[str, tuple[int, int]]
+    context: int
+    kv_bytes: int
+    kv_operations: int
+    bandwidth: float
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all weights on the device."""
+        return sum(line.nbytes for line in self.lines)
+
+    @property
+    def bytes_by_kind(self) -> dict[str, int]:
+        """Bytes on the device by kind, most first."""
+        kinds: dict[str, int] = {}
+        for line in self.lines:
+            kinds[line.kind] = kinds.get(line.kind, 0) + line.nbytes
+        return dict(sorted(kinds.items(), key=lambda item: -item[1]))
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes that a token of one answer reads."""
+        return sum(line.nbytes for line in self.lines if line.reads) + self.kv_bytes
+
+    @property
+    def token_operations(self) -> int:
+        """Multiplications and additions of a token."""
+        return 2 * sum(line.count for line in self.lines if line.reads) + self.kv_operations
+
+    @property
+    def floor_s(self) -> float | None:
+        """Seconds that a token needs at least: its bytes by the bandwidth. None where the device does not say."""
+        return self.token_bytes / self.bandwidth if self.bandwidth else None
+
+    def __repr__(self) -> str:
+        count = sum(line.count for line in self.lines)
+        rows = [f"{self.name} on {self.device}: {count / 1e6:.1f} million numbers in {_size(self.nbytes)}"]
+        width = max(len(line.place) for line in self.lines)
+        for line in self.lines:
+            shape = " x ".join(map(str, line.shape))
+            rows.append(f"  {line.place:{width}}  {line.kind:14}  {shape:>15}  {_size(line.nbytes):>9}")
+        rows.append("by kind: " + ", ".join(f"{kind} {_size(size)}" for kind, size in self.bytes_by_kind.items()))
+        rows += [
+            f"expanded from {kind}: {_size(before)} in the file, {_size(after)} here"
+            for kind, (before, after) in self.expanded.items()
+        ]
+        token = f"a token at {self.context} positions reads {_size(self.token_bytes)}"
+        rows.append(f"{token} and takes {self.token_operations / 1e9:.2f} billion operations")
+        if self.floor_s is not None:
+            rate = f"{self.bandwidth / 1e12:.2f} TB/s"
+            rows.append(f"at {rate} that takes {self.floor_s * 1e3:.3f} ms: {1 / self.floor_s:.0f} tokens/s at most")
+        return "\n".join(rows)
+
+
+def describe(model: CausalTransformerModel, context: int) -> Description:
+    """The description of a model."""
+    config, facts = model.config, device.current()
+    groups: dict[tuple[str, str, tuple[int, ...], bool], list[tuple[int | None, int, int]]] = {}
+    for weight, reads in _weights(model):
+        path = weight.name.rpartition(f"{model.name}/")[2]
+        layer = _LAYER.match(path)
+        label = path[layer.end() :] if layer else path
+        key = label.removesuffix(".weight"), _kind(weight), weight.shape, reads
+        number = int(layer[1]) if layer else None
+        groups.setdefault(key, []).append((number, weight.nbytes, prod(weight.shape)))
+    lines = []
+    for (name, kind, shape, reads), own in groups.items():
+        layers = tuple(number for number, *_ in own if number is not None) or None
+        lines.append(
+            WeightLine(name, kind, shape, layers, sum(size for _, size, _ in own), sum(n for *_, n in own), reads)
+        )
+    read = [min(context, config.window_of(layer) or context) for layer in range(config.num_layers)]
+    itemsize = model.embed_tokens.itemsize
+    kv_bytes = sum(2 * config.kv_heads * config.head_dim * itemsize * positions for positions in read)
+    operations = sum(4 * config.num_heads * config.head_dim * positions for positions in read)
+    return Description(
+        model.name, facts.name, tuple(lines), dict(model.expanded), context, kv_bytes, operations, facts.bandwidth
+    )
+
+
+def _weights(model: CausalTransformerModel) -> Iterator[tuple[GPUArray | Blocks, bool]]:
+    """Each weight, and whether a token reads all of it."""
+    yield model.embed_tokens, model.lm_head is model.embed_tokens
+    if model.position_embed is not None:
+        yield model.position_embed, False
+    for block in model.blocks:
+        for norm in (block.attn_norm, block.mlp_norm, block.post_attn_norm, block.post_mlp_norm):
+            if norm is not None:
+                yield from ((array, True) for array in norm.arrays)
+        attn = block.attn
+        for norm in (attn.q_norm, attn.k_norm):
+            if norm is not None:
+                yield from ((array, True) for array in norm.arrays)
+        for linear in (attn.qkv_proj, attn.o_proj, *block.mlp.linears):
+            yield linear.weight, True
+            if linear.bias is not None:
+                yield linear.bias, True
+    yield from ((array, True) for array in model.final_norm.arrays)
+    if model.lm_head is not model.embed_tokens:
+        yield model.lm_head, True
+
+
+def _kind(weight: GPUArray | Blocks) -> str:
+    if isinstance(weight, Blocks):
+        return ", ".join(dict.fromkeys(part.kind for part in weight.parts))
+    return weight.dtype.name
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"

@@ -1,0 +1,106 @@
+"""Blocks that weights of folders become for products on a device: codes and their scales side by side in a row's bytes.
+
+Their values are those of the tensors, by the bit. kernels/include/blocks_of_folders.cuh reads them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pygpukit.core.dtypes import float8_e4m3, float32
+from pygpukit.models.convert import convert
+from pygpukit.models.dequantise import Block
+from pygpukit.models.quantised.fp4 import numbers, powers
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+_ZERO_BITS = np.uint32(0xFF)  # of a word whose other 24 bits are a float's highest
+
+
+def longest(extent: int) -> int | None:
+    """The longest block, of 128 or 32 values, that divides what one scale is of; None where none does."""
+    return next((values for values in (128, 32) if extent % values == 0), None)
+
+
+def of_bytes(codes: Array, scale: Array) -> Array:
+    """Blocks I8 and FP8. codes: (out, in) of uint8; scale: float32 (out, blocks). Gives uint8 (out, bytes)."""
+    floats = codes.reshape(*scale.shape, -1)
+    return _rows(scale.astype("<f4").view(np.uint8).reshape(*scale.shape, 4), floats)
+
+
+def of_fours(codes: Array, zero: Array | int, scale: Array, values: int) -> Array:
+    """Blocks I4. codes: uint8 (out, in); zero, scale: (out, groups), scale of no more than 16 bits each."""
+    out, columns = codes.shape
+    zeros = np.broadcast_to(np.asarray(zero).astype(np.uint32), scale.shape)
+    words = np.ascontiguousarray(scale, "<f4").view("<u4") | zeros
+    words = np.repeat(words, columns // scale.shape[1] // values, axis=1)
+    halves = codes.reshape(out, columns // values, values // 32, 2, 16)
+    packed = halves[:, :, :, 0] | halves[:, :, :, 1] << np.uint8(4)
+    return _rows(words.view(np.uint8).reshape(*words.shape, 4), packed.reshape(*words.shape, -1))
+
+
+def of_nvfp4(packed: Array, steps: Array, overall: np.float32) -> Array:
+    """Blocks NVFP4. packed: uint8 (out, in / 2); steps: E4M3's codes (out, in / 16); overall: less than 0 to divide."""
+    out, blocks = len(packed), packed.shape[1] // 64
+    head = np.broadcast_to(np.array([overall], "<f4").view(np.uint8), (out, blocks, 4))
+    return _rows(head, steps.reshape(out, blocks, 8), packed.reshape(out, blocks, 64))
+
+
+def of_mxfp4(packed: Array, exponents: Array) -> Array:
+    """Blocks MXFP4. packed: uint8 (out, in / 2); exponents: uint8 (out, in / 32)."""
+    out, blocks = len(packed), packed.shape[1] // 64
+    return _rows(exponents.reshape(out, blocks, 4), packed.reshape(out, blocks, 64))
+
+
+def _rows(*parts: Array) -> Array:
+    blocks = np.concatenate([part.view(np.uint8) for part in parts], axis=-1)
+    return blocks.reshape(len(blocks), -1)
+
+
+def _float(blocks: Array) -> Array:
+    return np.ascontiguousarray(blocks[:, :4]).view("<f4")
+
+
+def _ints(blocks: Array) -> Array:
+    return blocks[:, 4:].view(np.int8) * _float(blocks)
+
+
+def _floats(blocks: Array) -> Array:
+    return convert(np.ascontiguousarray(blocks[:, 4:]), float8_e4m3, float32) * _float(blocks)
+
+
+def _fours(blocks: Array) -> Array:
+    words = np.ascontiguousarray(blocks[:, :4]).view("<u4")
+    packed = blocks[:, 4:].reshape(len(blocks), -1, 16)
+    codes = np.concatenate([packed & 15, packed >> 4], axis=-1).reshape(len(blocks), -1)
+    return (codes - (words & _ZERO_BITS).astype(np.float32)) * (words & ~_ZERO_BITS).view("<f4")
+
+
+def _nvfp4(blocks: Array) -> Array:
+    overall = _float(blocks)
+    steps = convert(np.ascontiguousarray(blocks[:, 4:12]), float8_e4m3, float32)
+    with np.errstate(all="ignore"):
+        scale = np.where(overall < 0, steps / -overall, steps * overall)
+    return numbers(blocks[:, 12:]) * np.repeat(scale, 16, axis=1)
+
+
+def _mxfp4(blocks: Array) -> Array:
+    return numbers(blocks[:, 4:]) * np.repeat(powers(blocks[:, :4]), 32, axis=1)
+
+
+BLOCKS = {
+    block.name: block
+    for block in (
+        Block("I8_32", 32, 36, float32, _ints),
+        Block("I8_128", 128, 132, float32, _ints),
+        Block("FP8_32", 32, 36, float32, _floats),
+        Block("FP8_128", 128, 132, float32, _floats),
+        Block("I4_32", 32, 20, float32, _fours),
+        Block("I4_128", 128, 68, float32, _fours),
+        Block("NVFP4", 128, 76, float32, _nvfp4),
+        Block("MXFP4", 128, 68, float32, _mxfp4),
+    )
+}
