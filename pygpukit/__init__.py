@@ -82,6 +82,7 @@ _SUBMODULES = (
     "models",
     "ops",
     "pipeline",
+    "profiling",
     "random",
     "scheduler",
     "tts",

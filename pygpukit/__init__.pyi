@@ -14,6 +14,7 @@ from pygpukit import memory as memory
 from pygpukit import models as models
 from pygpukit import ops as ops
 from pygpukit import pipeline as pipeline
+from pygpukit import profiling as profiling
 from pygpukit import random as random
 from pygpukit import scheduler as scheduler
 from pygpukit import tts as tts

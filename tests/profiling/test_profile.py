@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
+from inspect import getsource
 from pathlib import Path
 
 import numpy as np
@@ -253,3 +256,14 @@ def test_memory_is_told() -> None:
     usage = profiling.get_current_memory_usage()
     assert usage["used"] >= kept.nbytes and usage["used_mb"] == usage["used"] / (1 << 20)
     assert 0 < usage["available"] <= usage["quota"] and 0 <= usage["utilization"] <= 100
+
+
+def nothing_else_imported() -> None:
+    with gp.profiling.profile() as p:
+        gp.zeros(3)
+    assert len(p.works) == 1
+
+
+def test_it_is_there_without_an_import_of_its_own() -> None:
+    code = f"import pygpukit as gp\n{getsource(nothing_else_imported)}nothing_else_imported()"
+    subprocess.run([sys.executable, "-c", code], check=True)
