@@ -38,8 +38,12 @@ def load(
     dtype: str | None = None,
     name: str | None = None,
     progress: bool | OnProgress = True,
+    revision: str | None = None,
 ) -> WhisperModel:
     """A Whisper model by name ("whisper-tiny.en"), or from a folder of Hugging Face's or CTranslate2's layout.
+
+    Or by its owner and name on the Hugging Face hub: "openai/whisper-tiny"; revision: of that, a branch, a tag or a
+    commit.
 
     dtype: of weights and caches; float16 on a GPU and float32 on the simulation by default. name: what its memory is
     called. progress: a bar, or a function (bytes done, bytes in all, tensor).
@@ -50,7 +54,7 @@ def load(
 
     require(*_NEEDS)
     coming = Coming(str(model))
-    checkpoint = open_checkpoint(model)
+    checkpoint = open_checkpoint(model, progress=bool(progress), revision=revision)
     try:
         tokenizer = checkpoint.tokenizer()
         config, title = config_of(checkpoint), name or checkpoint.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,13 @@ class CausalTransformerModel(Generating):
         self.final_norm, self.tokenizer = final_norm, tokenizer
         self.generation = dict(generation or {})
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
+
+    @classmethod
+    def from_pretrained(cls, model: str | os.PathLike[str], **options: Any) -> CausalTransformerModel:
+        """gp.llm.load(), with its options."""
+        from pygpukit.llm.weights import load
+
+        return load(model, **options)
 
     @property
     def lm_head(self) -> GPUArray | Blocks:

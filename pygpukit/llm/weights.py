@@ -46,8 +46,12 @@ def load(
     name: str | None = None,
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = True,
+    revision: str | None = None,
 ) -> CausalTransformerModel:
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
+
+    Or by its owner and name on the Hugging Face hub: "Qwen/Qwen2.5-0.5B-Instruct", with a file where it has several:
+    "owner/name:Q4_K_M"; revision: of that, a branch, a tag or a commit.
 
     dtype: of weights and cache; bfloat16 on a GPU and float32 on the simulation by default. context: positions of a
     sequence, at most and by default the model's own, on the simulation 4096. slots: contexts that the KV cache has
@@ -68,7 +72,7 @@ def load(
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
     coming = Coming(str(model))
-    checkpoint = open_checkpoint(model)
+    checkpoint = open_checkpoint(model, progress=bool(progress), revision=revision)
     try:
         loaded = from_checkpoint(
             checkpoint, dtype=dtype, context=context, slots=slots, name=name, spec=spec, progress=progress

@@ -70,7 +70,9 @@ class Checkpoint(Protocol):
         ...
 
 
-def open_checkpoint(path_or_name: str | os.PathLike[str]) -> Checkpoint:
+def open_checkpoint(
+    path_or_name: str | os.PathLike[str], *, progress: bool = True, revision: str | None = None
+) -> Checkpoint:
     """Open a model: a folder, a .safetensors or .gguf file, or a name that `gp.models.get` knows (fetched if need be).
 
     A folder is in Hugging Face's layout, or in CTranslate2's (Whisper only).
@@ -78,7 +80,7 @@ def open_checkpoint(path_or_name: str | os.PathLike[str]) -> Checkpoint:
     Raises ModelNotFoundError where there is no such file and no such name, ModelFileError for a file that is malformed
     or of another kind. Pickles are refused by their content, whatever they are called: they run code when opened.
     """
-    path = get(path_or_name)
+    path = get(path_or_name, progress, revision)
     if not Path(path_or_name).expanduser().exists():
         return open_path(path, str(path_or_name))
     return open_path(path, path.resolve().name if path.is_dir() else path.stem)

