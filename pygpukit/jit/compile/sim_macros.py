@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 _FIRST, _LAST = "pk_cuda_sim.h", ("pk_sim_end.h", "pk_sim_assert.h")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -46,11 +47,23 @@ def _reached(name: str, headers: Mapping[str, str]) -> set[str]:
 
 def _words(name: str, headers: Mapping[str, str], early: set[str]) -> list[str]:
     """Names of macros that would change the header, or what its own macros become."""
-    texts = [headers[one] for one in sorted(_reached(name, headers) - early)]
-    texts += [macro for one in sorted(early) for macro in _MACRO.findall(headers[one])]  # which it may use
-    words = {word for text in texts for word in _WORD.findall(_TEXT.sub("", _COMMENT.sub(" ", text)))}
-    defined = {word for text in texts for word in _DEFINED.findall(text)}  # to its user
+    own = [_names(headers[one]) for one in _reached(name, headers) - early]
+    names = [*own, *(_names(_macros(headers[one])) for one in early)]  # macros that it may use
+    words = frozenset[str]().union(*(used for used, _ in names))
+    defined = frozenset[str]().union(*(defined for _, defined in names))  # to its user
     return sorted(word for word in words - defined if word not in _KEPT and not word.startswith(_OURS))
+
+
+@cache
+def _names(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a text, and those that it defines as macros."""
+    words = _WORD.findall(_TEXT.sub("", _COMMENT.sub(" ", text)))
+    return frozenset(words), frozenset(_DEFINED.findall(text))
+
+
+@cache
+def _macros(text: str) -> str:
+    return "\n".join(_MACRO.findall(text))
 
 
 def _guarded(text: str, words: list[str]) -> str:

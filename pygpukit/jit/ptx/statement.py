@@ -128,7 +128,7 @@ class _Reader:
                 memory = "memory" in clobbers
             elif self._peek() != ")":
                 raise PtxFault("asm goto: a jump out of an asm statement is no CUDA C++", self._at)
-        if self._peek() != ")" and _WORD.match(self._source, self._at):
+        if self._peek() == "#" or _WORD.match(self._source, self._at):
             return self._to_expand()
         self._expect(")", "after the parts of an asm statement")
         return Statement(self._start, self._at, *_substituted(template, places, operands), tuple(operands), memory)
@@ -137,7 +137,7 @@ class _Reader:
         return Statement(self._start, max(self._at, self._start + 3), "", (), (), False, expand=True)
 
     def _strings(self) -> tuple[str, tuple[int, ...]] | None:
-        """One string literal or several in a row; None where a macro stands in the place of one."""
+        """One string literal or several in a row; None where a macro or a directive stands in the place of one."""
         text: list[str] = []
         places: list[int] = []
         has_strings = False
@@ -150,7 +150,7 @@ class _Reader:
             elif string := _STRING.match(self._source, self._at):
                 _unescape(string["text"], string.start("text"), text, places)
                 self._at = string.end()
-            elif _WORD.match(self._source, self._at):
+            elif self._peek() == "#" or _WORD.match(self._source, self._at):
                 return None
             elif has_strings:
                 if strange := next((at for at, one in zip(places, text, strict=True) if ord(one) >= OPERAND), None):
@@ -161,7 +161,7 @@ class _Reader:
             has_strings = True
 
     def _operands(self, operands: list[Operand], output: bool) -> bool:
-        """True where all were read; False where a macro stands for some."""
+        """True where all were read; False where a macro stands for some, or a directive among them."""
         if self._peek() in ":)":
             return True
         while True:
@@ -170,7 +170,9 @@ class _Reader:
             if match := _NAME.match(self._source, self._at):
                 name, self._at = match["name"], match.end()
                 self._skip()
-            if _WORD.match(self._source, self._at) and not _STRING.match(self._source, self._at):
+            if self._peek() == "#" or (
+                _WORD.match(self._source, self._at) and not _STRING.match(self._source, self._at)
+            ):
                 return False
             strings = self._strings()
             if strings is None:
@@ -180,7 +182,7 @@ class _Reader:
             operands.append(_operand(strings[0], expression, output, name, at))
             if len(operands) > _MAX_OPERANDS:
                 raise PtxFault(f"asm statement: more than {_MAX_OPERANDS} operands", at)
-            if not self._take(","):
+            if not self._take(",") and self._peek() not in ('"', "#"):  # NVRTC wants no comma
                 return True
 
     def _until_closed(self) -> str:

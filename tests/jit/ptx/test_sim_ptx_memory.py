@@ -330,6 +330,34 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("mode", [1, 2])
+def test_statements_with_directives_inside(mode: int) -> None:
+    source = """extern "C" __global__ void k(unsigned *out) {
+      asm volatile("{ .reg .u32 a; mov.u32 a, %1;"
+#if MODE >= 2 && \\
+    defined(MODE)
+        " add.u32 %0, a, %2; }"
+#else
+        " sub.u32 %0, a, %2; }"
+#endif
+        : "=r"(out[0])
+#if MODE == 1
+        : "r"(10),
+#else
+        : "r"(20)
+#endif
+          "r"(3) // no comma before it
+        : "memory"
+#ifdef MODE
+      );
+#endif
+      out[1] = __LINE__;
+    }"""
+    out = gp.from_numpy(np.zeros(2, "u4"))
+    launch(source, 1, 1, out, defines={"MODE": mode})
+    assert out.to_numpy().tolist() == [7 if mode == 1 else 23, 20]
+
+
 def test_a_percent_sign_before_a_word_is_the_registers() -> None:
     source = """extern "C" __global__ void k(unsigned *out) {
       asm("{ .reg .u32 %a; mov.u32 %a, %tid.x; L%=: add.u32 %0, %a, %1; }" : "=r"(out[threadIdx.x]) : "r"(10));
