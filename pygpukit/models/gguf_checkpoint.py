@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _ROPE_FACTORS = "rope_freqs.weight"
+_LONGROPE = {"short_factor": "rope_factors_short.weight", "long_factor": "rope_factors_long.weight"}
 
 
 class GGUFCheckpoint:
@@ -109,7 +110,7 @@ class GGUFCheckpoint:
             ours = self._gguf_names.tensor_name(theirs)
             if ours is not None:
                 stored[ours] = theirs
-            elif theirs != _ROPE_FACTORS:
+            elif theirs != _ROPE_FACTORS and not (self._gguf_names.longrope and theirs in _LONGROPE.values()):
                 raise self._gguf.file.error(f"the tensor {theirs!r} is none of a {self._architecture} model")
         return stored
 
@@ -131,7 +132,16 @@ class GGUFCheckpoint:
             if config.get("rope_scaling") is not None:
                 raise self._gguf.file.error(f"it has {_ROPE_FACTORS} and rope.scaling, which is not there yet together")
             config["rope_scaling"] = self._divided(config)
+        if any(name in self._tensors for name in _LONGROPE.values()):
+            config["rope_scaling"] = {**config["rope_scaling"], "rope_type": "longrope"} | self._long_factors()
         return config
+
+    def _long_factors(self) -> dict[str, list[float]]:
+        """Divisors of frequencies within the context of the training, and beyond."""
+        missing = next((name for name in _LONGROPE.values() if name not in self._tensors), None)
+        if missing is not None:
+            raise self._gguf.file.error(f"it has the divisors of one context alone: {missing!r} is missing")
+        return {ours: self._gguf.read(name).astype(float).ravel().tolist() for ours, name in _LONGROPE.items()}
 
     def _divided(self, config: dict[str, Any]) -> dict[str, Any]:
         """The scaling that the file keeps as divisors of frequencies: LLaMA 3's by its name, where they are that."""

@@ -106,7 +106,7 @@ def config_of(
         "tie_word_embeddings": "lm_head.weight" not in shapes,
         **_tokens(fields),
     }
-    _check_heads(data.fields, dim)
+    _check_heads(data.fields, dim, names.read)
     if names.is_llama:
         config |= _llama(data, width, heads, dim)
     return config if names.config is None else config | names.config(data)
@@ -128,7 +128,7 @@ def _llama(data: Metadata, width: int, heads: int, dim: int) -> dict[str, Any]:
         "hidden_act": "silu",
         "attention_bias": any(".self_attn." in name and name.endswith(".bias") for name in data.shapes),
         "mlp_bias": any(".mlp." in name and name.endswith(".bias") for name in data.shapes),
-        "sliding_window": data.fields.integer("attention.sliding_window"),
+        "sliding_window": data.fields.integer("attention.sliding_window", minimum=0) or None,
     }
 
 
@@ -144,11 +144,11 @@ def _tokens(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{ours}_token_id": fields[key] for ours, key in named.items() if key in fields}
 
 
-def _check_heads(fields: Fields, dim: int) -> None:
+def _check_heads(fields: Fields, dim: int, read: frozenset[str]) -> None:
     for key in ("attention.value_length", "rope.dimension_count"):
-        if fields.integer(key) not in (None, dim):
+        if key not in read and fields.integer(key) not in (None, dim):
             raise fields.error(f"which is not there yet: heads have {dim} elements, all of them rotated", key)
-    scale = fields.number("attention.scale", minimum=-1.0)
+    scale = None if "attention.scale" in read else fields.number("attention.scale", minimum=-1.0)
     if scale not in (None, 0.0) and not math.isclose(scale or 0.0, dim**-0.5, rel_tol=1e-6):
         raise fields.error(f"which is not there yet: scores are multiplied by {dim**-0.5:.6g}", "attention.scale")
 

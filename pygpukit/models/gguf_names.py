@@ -22,7 +22,8 @@ class GGUFNames:
     class_name: the class in config.json. paired_heads: rows of q and k are ordered for rope on neighbouring pairs.
     transposed: parts whose matrix Hugging Face keeps with inputs as rows. norm_offset: what its norms hold above
     Hugging Face's. config: further fields of config.json from the metadata; is_llama: beside LLaMA's, not in their
-    place. read: further keys of metadata that it reads.
+    place. read: further keys of metadata that it reads. longrope: its file may keep divisors of the frequencies of
+    rotation, for short and for long contexts.
     """
 
     parts: Mapping[str, str]
@@ -34,6 +35,7 @@ class GGUFNames:
     config: Callable[[Metadata], dict[str, Any]] | None = None
     is_llama: bool = True
     read: frozenset[str] = frozenset()
+    longrope: bool = False
 
     def tensor_name(self, name: str) -> str | None:
         """Hugging Face's name of a tensor; None where it has none."""
