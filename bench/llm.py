@@ -142,10 +142,10 @@ def shapes_of(name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     products += [(spec.o_proj, hidden, hidden), (str(spec.down_proj), hidden, inner)]
     products += [(str(spec.gate_proj), inner, hidden), (str(spec.up_proj), inner, hidden)]
     for layer in range(c["num_hidden_layers"]):
-        for tensor, out, columns in products:
-            yield tensor.format(layer), (out, columns)
+        for product, out, columns in products:
+            yield product.format(layer), (out, columns)
         for tensor in (spec.attn_norm, spec.mlp_norm):
-            yield tensor.format(layer), (hidden,)
+            yield str(tensor).format(layer), (hidden,)
         if c["model_type"] == "qwen2":
             for bias, size in ((spec.q_bias, hidden), (spec.k_bias, keys), (spec.v_bias, keys)):
                 yield str(bias).format(layer), (size,)

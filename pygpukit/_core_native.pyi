@@ -106,11 +106,13 @@ def host_place(
     """sim only, a host launch: queries (in place) and keys turned by tables of (cos, sin), keys and values into the cache."""
 
 def host_attention(
-    qkv: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ...
+    qkv: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ..., cap: float = ...
 ) -> None:
     """sim only, a host launch: what rows, whose keys are in the cache already, see of it, each up to its own position."""
 
-def host_attend(q: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ...) -> None:
+def host_attend(
+    q: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ..., cap: float = ...
+) -> None:
     """As host_attention(), at once, on NumPy's float32 memory: q and out (R, heads * dim), slots (R, blocks). GIL released."""
 
 def host_rows(numbers: Any, part: Any, out: Any) -> None:

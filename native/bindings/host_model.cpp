@@ -165,10 +165,12 @@ void host_place(const py::object &qkv, const py::object &positions, const py::ob
   host::Attention all = attention_of(qkv, positions, slots, k, v, &kept);
   if (!tables.is_none()) {
     const auto pair = py::cast<py::tuple>(tables);
-    const ArrayObject *cos = checked_array(pair[0], PK_FLOAT32, {-1, all.dim / 2}, "a table of cosines", &kept);
+    const ArrayObject *cos = checked_array(pair[0], PK_FLOAT32, {-1, -1}, "a table of cosines", &kept);
     all.table_rows = cos->shape[0];
+    all.half = cos->shape[1];
+    if (2 * all.half > all.dim) throw py::value_error("a table of cosines has more angles than a head has pairs");
     all.cos = at(cos);
-    all.sin = at(checked_array(pair[1], PK_FLOAT32, {all.table_rows, all.dim / 2}, "a table of sines", &kept));
+    all.sin = at(checked_array(pair[1], PK_FLOAT32, {all.table_rows, all.half}, "a table of sines", &kept));
   }
   all.q_norm = norm_of(q_norm, all.dim, &kept);
   all.k_norm = norm_of(k_norm, all.dim, &kept);
@@ -176,12 +178,13 @@ void host_place(const py::object &qkv, const py::object &positions, const py::ob
 }
 
 void host_attention(const py::object &qkv, const py::object &positions, const py::object &slots, const py::object &k,
-                    const py::object &v, const py::object &out, float scale, int64_t window) {
+                    const py::object &v, const py::object &out, float scale, int64_t window, float cap) {
   Arrays kept;
   host::Attention all = attention_of(qkv, positions, slots, k, v, &kept);
   all.out = at(checked_array(out, PK_FLOAT32, {all.rows, all.heads * all.dim}, "out", &kept));
   all.window = window;
   all.scale = scale;
+  all.cap = cap;
   attention_work("attention", all, kept, [](const host::Attention &attention) { attention.step(); });
 }
 
@@ -251,7 +254,7 @@ py::buffer_info checked_buffer(const py::buffer &buffer, const char *format, int
 
 // As host_attention(), on memory of NumPy and at once. q: (rows, heads dim), slots: (rows, blocks).
 void host_attend(const py::buffer &q, const py::buffer &positions, const py::buffer &slots, const py::buffer &k,
-                 const py::buffer &v, const py::buffer &out, float scale, int64_t window) {
+                 const py::buffer &v, const py::buffer &out, float scale, int64_t window, float cap) {
   const py::buffer_info queries = checked_buffer(q, "f", 2, "q"),
                         where = checked_buffer(positions, "i", 1, "positions"),
                         table = checked_buffer(slots, "i", 2, "slots"), keys = checked_buffer(k, "f", 4, "k"),
@@ -273,6 +276,7 @@ void host_attend(const py::buffer &q, const py::buffer &positions, const py::buf
   all.heads = all.dim > 0 ? all.width / all.dim : 0;
   all.window = window;
   all.scale = scale;
+  all.cap = cap;
   if (all.heads < 1 || all.kv_heads < 1 || all.heads * all.dim != all.width || all.heads % all.kv_heads != 0 ||
       keys.shape != values.shape || queries.shape != result.shape || where.shape[0] != all.rows ||
       table.shape[0] != all.rows)
@@ -292,9 +296,9 @@ void bind_host_model(py::module_ &m) {
   m.def("host_place", host_place, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"), py::arg("v"),
         py::arg("tables") = py::none(), py::arg("q_norm") = py::none(), py::arg("k_norm") = py::none());
   m.def("host_attention", host_attention, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"),
-        py::arg("v"), py::arg("out"), py::arg("scale"), py::arg("window") = 0);
+        py::arg("v"), py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F);
   m.def("host_attend", host_attend, py::arg("q"), py::arg("positions"), py::arg("slots"), py::arg("k"), py::arg("v"),
-        py::arg("out"), py::arg("scale"), py::arg("window") = 0);
+        py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F);
   m.def("host_rows", host_rows, py::arg("numbers"), py::arg("part"), py::arg("out"));
   m.def("host_kernels", [] { return host::kernels().name; });
   m.def("host_threads", [] { return crew_size(); });

@@ -16,7 +16,7 @@ thread_local std::vector<float> t_scores;
 void rotated(const Attention &a, float *head, int64_t position, const Norm &norm) {
   if (norm.weight != nullptr) kernels().norm(head, norm.weight, norm.bias, a.dim, norm.epsilon, norm.centered, head);
   if (a.cos == nullptr) return;
-  const int64_t half = a.dim / 2;
+  const int64_t half = a.half;
   const float *cos = a.cos + position * half, *sin = a.sin + position * half;
   for (int64_t i = 0; i < half; ++i) {
     const float x = head[i], y = head[half + i];
@@ -59,7 +59,8 @@ void see(const Attention &a, int64_t row, int64_t head) {
                   .skipped = first % a.size,
                   .keys = keys,
                   .dim = a.dim,
-                  .scale = a.scale});
+                  .scale = a.scale,
+                  .cap = a.cap});
 }
 
 }  // namespace

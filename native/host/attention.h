@@ -6,7 +6,7 @@ namespace pk::host {
 
 // qkv: rows of `width` elements, heads of queries first, then those of keys and of values, where place() finds them. k,
 // v: (slots, kv_heads, size, dim): a sequence lies in `blocks` of them, whose numbers are in slots, (rows, blocks).
-// cos, sin: (positions, dim / 2) or null.
+// cos, sin: (positions, half) or null: the first 2 half elements of a head are rotated.
 struct Attention {
   float *qkv;
   const int32_t *positions, *slots;
@@ -14,9 +14,10 @@ struct Attention {
   const float *cos, *sin;
   Norm q_norm, k_norm;
   float *out;  // (rows, heads dim)
-  int64_t rows, width, heads, kv_heads, dim, size, slot_count, blocks, table_rows;
+  int64_t rows, width, heads, kv_heads, dim, half, size, slot_count, blocks, table_rows;
   int64_t window;  // 0: all keys are seen
   float scale;     // that scores are multiplied by
+  float cap;       // c of the soft cap c * tanh(score / c); 0: none
 
   // False where a position or a slot is none of the cache; nothing was done then.
   bool sound() const;

@@ -38,7 +38,7 @@ struct Look {
   const int32_t *blocks;
   int64_t stride;  // elements from one block to the next
   int64_t block, skipped, keys, dim;
-  float scale;
+  float scale, cap;  // cap: c of the soft cap c * tanh(score / c); 0: none
 };
 
 struct Kernels {
@@ -61,7 +61,7 @@ struct Kernels {
   // out = (x - mean) * scale * weight + bias; no bias where null, no mean taken away where `centered` is false.
   void (*norm)(const float *x, const float *weight, const float *bias, int64_t count, float epsilon, bool centered,
                float *out);
-  // out = softmax(q k^T * scale) v
+  // out = softmax(q k^T * scale, capped) v
   void (*look)(const Look &look);
 };
 

@@ -310,6 +310,18 @@ PK_INLINE void each_key(const Look &task, const Fn &fn) {
   }
 }
 
+// The scores under their soft cap, by which their order stays; the largest of them.
+float capped(const Look &task) {
+  const float cap = task.cap, twice = 2 * cap;
+  lane_by_lane(task.scores, task.scores, task.scores, task.keys, task.scores,
+               [=](const Lanes &s, const Lanes &, const Lanes &) {
+                 return every(cap) - every(twice) / (exponential(s * (2 / cap)) + 1.0f);
+               });
+  float largest = -__builtin_inff();
+  for (int64_t key = 0; key < task.keys; ++key) largest = task.scores[key] > largest ? task.scores[key] : largest;
+  return largest;
+}
+
 void look(const Look &task) {
   const int64_t dim = task.dim, whole = dim / kStep * kStep;
   float largest = -__builtin_inff();
@@ -325,6 +337,7 @@ void look(const Look &task) {
     task.scores[key] = score *= task.scale;
     largest = score > largest ? score : largest;
   });
+  if (task.cap > 0) largest = capped(task);
   lane_by_lane(task.scores, task.scores, task.scores, task.keys, task.scores,
                [largest](const Lanes &s, const Lanes &, const Lanes &) { return exponential(s - largest); });
   const float total = summed(task.scores, task.keys, [](const Lanes &v) { return v; });

@@ -61,8 +61,9 @@ def repack_model_weights(model: CausalTransformerModel) -> None:
     for block in model.blocks:
         for linear in (block.attn.qkv_proj, block.attn.o_proj, *block.mlp.linears):
             repack_linear(linear)
-        repack_norm(block.attn_norm)
-        repack_norm(block.mlp_norm)
+        for norm in (block.attn_norm, block.mlp_norm, block.post_attn_norm, block.post_mlp_norm):
+            if norm is not None:
+                repack_norm(norm)
     repack_norm(model.final_norm)
 
 

@@ -31,6 +31,8 @@ def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
     keys = np.repeat(k, q.shape[1] // k.shape[0], axis=0)
     attn = model.blocks[layer].attn
     scores = np.einsum("thd,hsd->hts", q, keys) * np.float32(attn.scale)
+    if attn.cap is not None:
+        scores = np.tanh(scores / np.float32(attn.cap)) * np.float32(attn.cap)
     back = np.arange(len(ids))[:, None] - np.arange(len(ids))
     scores[:, (back < 0) | (back >= (attn.window or len(ids)))] = -np.inf
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))

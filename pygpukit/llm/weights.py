@@ -233,6 +233,10 @@ class LayerWeights:
         """A norm of each head."""
         return self._norm(role, self.config.head_dim)
 
+    def norm_of_heads(self, role: str, product: str) -> Norm:
+        """A norm of all heads together that a product gives."""
+        return self._norm(role, self._shapes[product][0])
+
     def _norm(self, role: str, size: int) -> Norm:
         label = f"layers.{self.number:02d}/{role}"
         return self._loader.norm(str(self._name(role)), self._name(f"{role}_bias"), label, size)

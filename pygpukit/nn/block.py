@@ -1,4 +1,4 @@
-"""TransformerBlock: attention and feed-forward, each after a norm and added to what came in."""
+"""TransformerBlock: attention and feed-forward, each added to what came in, with the norms before and after them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class TransformerBlock:
-    """One layer of a model. post_attn_norm, post_mlp_norm: of what is added, where an architecture has them (Gemma)."""
+    """One layer of a model. attn_norm, mlp_norm: of what comes in, None where an architecture has none there (OLMo 2).
+    post_attn_norm, post_mlp_norm: of what is added, where an architecture has them (Gemma)."""
 
-    attn_norm: Norm
+    attn_norm: Norm | None
     attn: Attention
-    mlp_norm: Norm
+    mlp_norm: Norm | None
     mlp: MLP
     post_attn_norm: Norm | None = None
     post_mlp_norm: Norm | None = None

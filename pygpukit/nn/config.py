@@ -19,9 +19,11 @@ class TransformerConfig:
     rope_scaling: the fields of Hugging Face's rope parameters ("rope_type", "factor", ...), None for plain rotation.
     sliding_window: how many keys a query sees, itself included; None for all before it. windowed: whether it counts, by
     layer; None where it counts in all. attention_scale: what scores are multiplied by, None for 1 / sqrt(head_dim);
-    scaled_by_layer: they are divided by the number of the layer, counted from 1, too.
-    embedding_scale: what embeddings are multiplied by. local_rope_theta: base of the rotation, without scaling, in
-    layers with a window; None where it is that of the others.
+    scaled_by_layer: they are divided by the number of the layer, counted from 1, too. attention_cap, logit_cap: c of
+    the soft cap c * tanh(s / c) on scores and logits. embedding_scale, residual_scale, logit_scale: what embeddings,
+    what layers add, and logits before their cap are multiplied by. local_rope_theta: base of the rotation, without
+    scaling, in layers with a window; None where it is that of the others. rotated: whether heads are rotated, by
+    layer; None where they are in all. rotary_dim: elements of a head that are rotated, its first; None for all.
     """
 
     vocab_size: int = 32000
@@ -47,8 +49,14 @@ class TransformerConfig:
     windowed: tuple[bool, ...] | None = None
     attention_scale: float | None = None
     scaled_by_layer: bool = False
+    attention_cap: float | None = None
+    logit_cap: float | None = None
     embedding_scale: float = 1.0
+    residual_scale: float = 1.0
+    logit_scale: float = 1.0
     local_rope_theta: float | None = None
+    rotated: tuple[bool, ...] | None = None
+    rotary_dim: int | None = None
 
     def __post_init__(self) -> None:
         if self.num_kv_heads is None:
@@ -71,6 +79,11 @@ class TransformerConfig:
             )
         if self.head_dim % 8 or not 8 <= self.head_dim <= 256:
             raise InvalidSpecError(f"head_dim is {self.head_dim}, must be a multiple of 8 of 8 to 256", "head_dim")
+        if self.rotary_dim is not None and (self.rotary_dim % 2 or not 2 <= self.rotary_dim <= self.head_dim):
+            raise InvalidSpecError(
+                f"rotary_dim is {self.rotary_dim}, must be an even number of 2 to head_dim, {self.head_dim}",
+                "rotary_dim",
+            )
         for name in ("hidden_size", "intermediate_size"):
             if getattr(self, name) % 8:  # kernels read rows of weights 16 bytes at a time
                 raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be a multiple of 8", name)
@@ -98,6 +111,10 @@ class TransformerConfig:
     def window_of(self, layer: int) -> int | None:
         """Number of keys that a query of that layer sees; None for all."""
         return self.sliding_window if self.windowed is None or self.windowed[layer] else None
+
+    def rotates(self, layer: int) -> bool:
+        """True if that layer's queries and keys are rotated."""
+        return self.use_rope and (self.rotated is None or self.rotated[layer])
 
     def scale_of(self, layer: int) -> float:
         """The factor of that layer's scores."""

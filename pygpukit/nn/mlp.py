@@ -9,7 +9,7 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.joining import joined
 from pygpukit.nn.linear.layer import LinearBF16
-from pygpukit.nn.linear.residual import add_product
+from pygpukit.nn.linear.residual import add_product, project_residual
 from pygpukit.nn.norm import Norm
 from pygpukit.ops.elementwise import mul
 from pygpukit.ops.elementwise.activation import gelu
@@ -53,18 +53,18 @@ class MLP:
         return self._up, self._down
 
     def forward(
-        self, x: GPUArray, start: int | None, norm: Norm, between: GPUArray, post_norm: Norm | None = None
+        self, x: GPUArray, start: int | None, norm: Norm | None, between: GPUArray, post_norm: Norm | None = None
     ) -> None:
-        """x += mlp(norm(x)), after post_norm: x float32 (R, hidden); between: (R, intermediate) of the weights' type,
-        written. start: Batch.start."""
+        """x += residual_scale * mlp(norm(x)), after post_norm: x float32 (R, hidden); between: (R, intermediate) of the
+        weights' type, written. start: Batch.start."""
         if self.activation == "geglu":
             gate_up = native.empty((x.shape[0], 2 * self.intermediate_size), between.dtype)
-            self._up.project(x, gate_up, start, norm=norm, overlaps=start is None)
+            project_residual(x, self._up, gate_up, start, norm)
             gate, up = gate_up[:, : self.intermediate_size], gate_up[:, self.intermediate_size :]
             mul(gelu(gate, approximate="tanh"), up, out=between)
         else:
-            self._up.project(x, between, start, norm=norm, epilogue=self.activation, overlaps=start is None)
-        add_product(x, self._down, between, start, post_norm)
+            project_residual(x, self._up, between, start, norm, self.activation)
+        add_product(x, self._down, between, start, post_norm, self.config.residual_scale)
 
 
 LlamaMLP = MLP

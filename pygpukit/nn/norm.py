@@ -27,11 +27,11 @@ class Norm:
             raise InvalidSpecError(f"norm_type is {norm_type!r}, must be 'rmsnorm' or 'layernorm'", "norm_type")
         self.weight, self.bias, self.norm_type, self.eps = weight, bias, norm_type, eps
 
-    def __call__(self, x: GPUArray) -> GPUArray:
-        """The rows of x, normalised: a new array of x's type."""
+    def __call__(self, x: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
+        """The rows of x, normalised: out, which may be x, or a new array of x's type."""
         if self.norm_type == "rmsnorm":
-            return operations.rmsnorm(x, self.weight, self.eps)
-        return operations.layernorm(x, self.weight, self.bias, self.eps)
+            return operations.rmsnorm(x, self.weight, self.eps, out=out)
+        return operations.layernorm(x, self.weight, self.bias, self.eps, out=out)
 
     @property
     def centered(self) -> str:

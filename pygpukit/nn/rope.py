@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def tables(config: TransformerConfig, positions: int) -> Tables | None:
-    """(cos, sin), each (positions, head_dim / 2) float32, one angle a pair of halves; None without rotation.
+    """(cos, sin), each (positions, n / 2) float32, one angle a pair of halves of the n elements that are rotated; None
+    without rotation.
 
     Raises InvalidSpecError naming a kind of scaling that is not there.
     """
@@ -27,7 +28,7 @@ def tables(config: TransformerConfig, positions: int) -> Tables | None:
         return None
     from pygpukit.ops.copying import contiguous
 
-    half = config.head_dim // 2
+    half = (config.rotary_dim or config.head_dim) // 2
     cos, sin = _full(config, positions)
     return contiguous(cos[:, :half]), contiguous(sin[:, :half])
 
@@ -40,7 +41,7 @@ def local_tables(config: TransformerConfig, positions: int) -> Tables | None:
 
 
 def _full(config: TransformerConfig, positions: int) -> Tables:
-    dim, base, scaling = config.head_dim, config.rope_theta, config.rope_scaling or {}
+    dim, base, scaling = config.rotary_dim or config.head_dim, config.rope_theta, config.rope_scaling or {}
     kind = scaling.get("rope_type", "default")
     factor = float(scaling.get("factor", 1.0))
     original = int(scaling.get("original_max_position_embeddings") or config.max_position_embeddings)
@@ -53,6 +54,14 @@ def _full(config: TransformerConfig, positions: int) -> Tables:
         return rope_tables.rope_init_llama3(positions, dim, base, factor, low, high, original)
     if kind == "divided":
         return rope_tables.rope_init_divided(positions, dim, base, scaling["divisors"])
+    if kind == "longrope":
+        name = "long_factor" if positions > original else "short_factor"
+        if len(scaling[name]) != dim // 2:
+            raise InvalidSpecError(f"{name} has {len(scaling[name])} numbers, heads rotate {dim // 2} pairs", name)
+        factor = float(scaling.get("factor") or config.max_position_embeddings / original)
+        grown = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
+        grown = float(scaling.get("attention_factor") or grown)
+        return rope_tables.rope_init_divided(positions, dim, base, scaling[name], grown)
     if kind == "yarn":
         fast, slow = float(scaling.get("beta_fast") or 32.0), float(scaling.get("beta_slow") or 1.0)
         strength = scaling.get("attention_factor")
@@ -61,7 +70,8 @@ def _full(config: TransformerConfig, positions: int) -> Tables:
         weight = 0.1 if strength is None or factor <= 1 else (float(strength) - 1) / math.log(factor)
         return rope_tables.rope_init_yarn(positions, dim, base, factor, original, fast, slow, weight)
     raise InvalidSpecError(
-        f"rope scaling of the type {kind!r} is not there yet; known are default, linear, llama3, yarn and divided",
+        f"rope scaling of the type {kind!r} is not there yet; known are default, linear, llama3, yarn, longrope and "
+        "divided",
         "rope_type",
     )
 

@@ -16,6 +16,7 @@ from pygpukit.nn.embedding import embed
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.norm import Norm
 from pygpukit.ops.elementwise import mul
+from pygpukit.ops.elementwise.math import tanh
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -92,8 +93,7 @@ class Transformer:
         if self.config.embedding_scale != 1.0:
             mul(buffers.x, self.config.embedding_scale, out=buffers.x)
         for number, block in enumerate(self.blocks[:layers]):
-            is_local = self._local_tables is not None and self.config.window_of(number) is not None
-            tables = self._local_tables if is_local else self.rope_tables
+            tables = self._tables_of(number)
             block.forward(buffers.x, batch, cache.layers[number], tables, buffers.attention, buffers.between)
 
     def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, overlaps: bool = False) -> None:
@@ -102,7 +102,21 @@ class Transformer:
         bests: of one row, new_bests(), for Sampler.choose(). overlaps: as LinearBF16.project()'s.
         """
         self._head.project(x, logits, None, norm=self.final_norm, overlaps=overlaps, bests=bests)
+        scale, cap = self.config.logit_scale, self.config.logit_cap
+        if cap is not None:
+            mul(tanh(mul(logits, scale / cap)), cap, out=logits)
+        elif scale != 1.0:
+            mul(logits, scale, out=logits)
 
     def new_bests(self) -> GPUArray | None:
-        """Room for what head() finds out about the largest logits of one row; None where it finds out nothing."""
-        return self._head.new_bests()
+        """Room for what head() finds out about the largest logits of one row; None where it finds out nothing, as where
+        they change after their product."""
+        changes = self.config.logit_scale != 1.0 or self.config.logit_cap is not None
+        return None if changes else self._head.new_bests()
+
+    def _tables_of(self, layer: int) -> rope.Tables | None:
+        """The rotation of a layer."""
+        if not self.config.rotates(layer):
+            return None
+        is_local = self._local_tables is not None and self.config.window_of(layer) is not None
+        return self._local_tables if is_local else self.rope_tables

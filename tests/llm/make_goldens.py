@@ -3,7 +3,8 @@
     python -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch transformers gguf accelerate
     cd tests && /tmp/goldens/bin/python -m llm.make_goldens SmolLM2-135M-Instruct.Q4_1.gguf
 
-Float32, eager attention, greedy. Without the file only the small models are done. Then, of the same answers, how far
+Float32, eager attention, greedy. Without the file only the small models are done, and with names of some only these,
+the others staying as they are. Then, of the same answers, how far
 transformers' own bfloat16 is from its float32: `--bfloat16` does this alone, from the answers that are there.
 """
 
@@ -55,9 +56,11 @@ def greedy(model: Any, prompt: list[int], steps: int) -> tuple[list[int], list[f
     return tokens[len(prompt) :], margins, first.numpy(), logits.numpy()
 
 
-def small() -> None:
-    found: dict[str, np.ndarray] = {}
-    for name, config in tiny_weights.CONFIGS.items():
+def small(names: list[str]) -> None:
+    file = FOLDER / "small.npz"
+    found: dict[str, np.ndarray] = dict(np.load(file)) if names else {}
+    for name in names or tiny_weights.CONFIGS:
+        config = tiny_weights.CONFIGS[name]
         given = {key: value for key, value in config.items() if key != "model_type"}
         made = transformers.AutoConfig.for_model(config["model_type"], **given, attn_implementation="eager")
         model = transformers.AutoModelForCausalLM.from_config(made).float().eval()
@@ -73,7 +76,7 @@ def small() -> None:
         found |= {f"{name}.prompt": np.array(prompt), f"{name}.tokens": np.array(tokens)}
         found |= {f"{name}.first": first, f"{name}.last": last, f"{name}.whole": whole[::37]}
         print(f"{name}: smallest margin {min(margins):.2e}, {len(set(tokens))} different tokens")
-    np.savez_compressed(FOLDER / "small.npz", **found)
+    np.savez_compressed(file, **found)
 
 
 def smollm2(file: Path) -> None:
@@ -117,9 +120,10 @@ def bfloat16(file: Path) -> None:
 if __name__ == "__main__":
     torch.set_num_threads(2)
     FOLDER.mkdir(exist_ok=True)
-    files = [Path(word) for word in sys.argv[1:] if word != "--bfloat16"]
+    names = [word for word in sys.argv[1:] if word in tiny_weights.CONFIGS]
+    files = [Path(word) for word in sys.argv[1:] if word != "--bfloat16" and word not in names]
     if "--bfloat16" not in sys.argv:
-        small()
+        small(names)
         for file in files:
             smollm2(file)
     for file in files:

@@ -88,7 +88,9 @@ def settled(loop: Loop) -> bool:
     return blocks.free == blocks.count and not loop.scheduler.running and not loop.scheduler.waiting
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma3", "gpt2"])
+@pytest.mark.parametrize(
+    "name", ["llama", "gemma3", "gpt2", "gemma2", "phi4", "smollm3", "olmo2", "granite", "mistral_nemo"]
+)
 def test_together_each_says_what_it_says_alone(name: str) -> None:
     loop = Loop(model(name).engine.network, 30, max_rows=8, budget=40)
     opened = sequences()
@@ -98,17 +100,21 @@ def test_together_each_says_what_it_says_alone(name: str) -> None:
     assert settled(loop)
 
 
-@pytest.mark.parametrize(("blocks", "max_rows", "budget"), [(4, 3, 9), (6, 7, 300), (30, 1, 64)])
+@pytest.mark.parametrize(
+    ("name", "blocks", "max_rows", "budget"),
+    [("llama", 4, 3, 9), ("llama", 6, 7, 300), ("llama", 30, 1, 64)]
+    + [("gemma2", 4, 3, 40), ("phi4", 6, 7, 9), ("smollm3", 4, 7, 64), ("olmo2", 6, 3, 9), ("granite", 4, 3, 300)],
+)
 def test_with_few_blocks_and_any_budget_prefixes_cold_and_warm_the_same(
-    blocks: int, max_rows: int, budget: int
+    name: str, blocks: int, max_rows: int, budget: int
 ) -> None:
-    loop = Loop(model("llama").engine.network, blocks, max_rows=max_rows, budget=budget)
+    loop = Loop(model(name).engine.network, blocks, max_rows=max_rows, budget=budget)
     preempted = 0
     for _ in range(2):
         opened = sequences()
         for sequence in opened:
             loop.open(sequence)
-        assert plain(answered(loop, opened)) == plain(alone("llama"))
+        assert plain(answered(loop, opened)) == plain(alone(name))
         preempted += sum(sequence.preemptions for sequence in opened)
     assert settled(loop) and preempted  # for want of blocks, or because they were not asked for just then
 

@@ -35,7 +35,7 @@ def test_a_prompt_in_any_chunks_and_steps_with_and_without_the_graph_give_the_sa
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "seed": 7}])
-@pytest.mark.parametrize("name", ["llama", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "gpt2", "gemma2", "phi4", "olmo2"])
 def test_eight_together_say_what_each_says_alone(name: str, settings: dict) -> None:
     model = tiny.model(name, slots=8)
     prompts = [PROMPT[i : i + 5 + 9 * i] for i in range(8)]

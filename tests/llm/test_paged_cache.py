@@ -18,6 +18,7 @@ from pygpukit.ops import host
 SIZE, BLOCKS = 64, 3  # positions of a block, blocks of a sequence
 PROMPTS = [150, 64, 1, 63]  # tokens before the first step
 CASES = [("llama", "bfloat16"), ("gemma3", "float16"), ("qwen3", "float32"), ("gpt2", "float32")]
+CASES += [("gemma2", "bfloat16"), ("phi4", "float32"), ("smollm3", "float16"), ("olmo2", "bfloat16")]
 
 
 @pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["host", "kernels"])

@@ -16,7 +16,7 @@ from pygpukit.nn.kv_cache import KVCache
 
 
 def expected(
-    q: np.ndarray[Any, Any], where: Any, tables: Any, k: Any, v: Any, scale: float, window: int
+    q: np.ndarray[Any, Any], where: Any, tables: Any, k: Any, v: Any, scale: float, window: int, cap: float
 ) -> np.ndarray[Any, Any]:
     """In float64."""
     heads, size, dim = k.shape[1:]
@@ -27,13 +27,19 @@ def expected(
             own = head // (q.shape[1] // dim // heads)
             keys, values = (np.array([x[table[p // size], own, p % size] for p in seen], np.float64) for x in (k, v))
             scores = scale * (keys @ q[row, head * dim : (head + 1) * dim].astype(np.float64))
+            scores = cap * np.tanh(scores / cap) if cap else scores
             weights = np.exp(scores - scores.max())
             out[row, head * dim : (head + 1) * dim] = weights @ values / weights.sum()
     return out
 
 
-@pytest.mark.parametrize(("heads", "kv_heads", "size", "dim", "window"), [(4, 2, 16, 24, 0), (3, 1, 5, 64, 7)])
-def test_attention_of_rows_anywhere_is_numpys(heads: int, kv_heads: int, size: int, dim: int, window: int) -> None:
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "size", "dim", "window", "cap"),
+    [(4, 2, 16, 24, 0, 0.0), (3, 1, 5, 64, 7, 0.0), (4, 4, 8, 40, 0, 1.5)],
+)
+def test_attention_of_rows_anywhere_is_numpys(
+    heads: int, kv_heads: int, size: int, dim: int, window: int, cap: float
+) -> None:
     random = np.random.default_rng()
     k, v = (random.standard_normal((9, kv_heads, size, dim)).astype(np.float32) for _ in "kv")
     tables = np.array([random.permutation(9)[:4] for _ in range(6)], np.int32)
@@ -42,12 +48,12 @@ def test_attention_of_rows_anywhere_is_numpys(heads: int, kv_heads: int, size: i
         tables[row, position // size + 1 :] = 10**6  # not read
     q = random.standard_normal((6, heads * dim)).astype(np.float32)
     out = np.full(q.shape, np.nan, np.float32)
-    native.host_attend(q, where, tables, k, v, out, 0.3, window)
-    np.testing.assert_allclose(out, expected(q, where, tables, k, v, 0.3, window), rtol=2e-5, atol=2e-6)
+    native.host_attend(q, where, tables, k, v, out, 0.3, window, cap)
+    np.testing.assert_allclose(out, expected(q, where, tables, k, v, 0.3, window, cap), rtol=2e-5, atol=2e-6)
     for row in range(6):
         alone = np.empty((1, heads * dim), np.float32)
         one = slice(row, row + 1)
-        native.host_attend(q[one], where[one], tables[one], k, v, alone, 0.3, window)
+        native.host_attend(q[one], where[one], tables[one], k, v, alone, 0.3, window, cap)
         assert alone.tobytes() == out[one].tobytes()
 
 

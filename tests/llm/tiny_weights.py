@@ -22,6 +22,11 @@ BASE = {
     "hidden_act": "silu",
     "tie_word_embeddings": False,
 }
+LONGROPE = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.1, 1.25, 1.5, 1.75, 2.0],
+    "long_factor": [1.5, 2.0, 3.0, 4.5, 7.0, 9.0],
+}
 CONFIGS: dict[str, dict[str, Any]] = {
     "llama": {**BASE, "model_type": "llama"},
     "qwen2": {**BASE, "model_type": "qwen2"},
@@ -61,6 +66,46 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "rope_scaling": {"rope_type": "linear", "factor": 2.0},
         "tie_word_embeddings": True,
     },
+    # Phi-4-mini: three quarters of a head are rotated, by frequencies of their own within its first context and beyond.
+    "phi4": {**BASE, "model_type": "phi3", "pad_token_id": 0, "partial_rotary_factor": 0.75, "rope_scaling": LONGROPE}
+    | {"head_dim": 16, "hidden_size": 64, "original_max_position_embeddings": 32},
+    # Its context is that of its training: the frequencies within.
+    "phi4_short": {**BASE, "model_type": "phi3", "pad_token_id": 0, "partial_rotary_factor": 0.75}
+    | {"head_dim": 16, "hidden_size": 64, "original_max_position_embeddings": 512, "rope_scaling": LONGROPE},
+    "mistral_nemo": {**BASE, "model_type": "mistral", "sliding_window": None, "head_dim": 24},
+    "qwen2_yarn": {
+        **BASE,
+        "model_type": "qwen2",
+        "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128},
+    },
+    "gemma2": {
+        **{name: value for name, value in BASE.items() if name != "hidden_act"},
+        "model_type": "gemma2",
+        "num_hidden_layers": 3,
+        "head_dim": 16,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": 20,
+        "sliding_window": 24,
+        "attn_logit_softcapping": 4.0,
+        "final_logit_softcapping": 9.0,
+        "tie_word_embeddings": True,
+    },
+    "smollm3": {
+        **BASE,
+        "model_type": "smollm3",
+        "num_hidden_layers": 4,
+        "no_rope_layer_interval": 3,
+        "pad_token_id": 0,
+    },
+    "olmo2": {**BASE, "model_type": "olmo2"},
+    "granite": {
+        **BASE,
+        "model_type": "granite",
+        "embedding_multiplier": 3.0,
+        "attention_multiplier": 0.21,
+        "residual_multiplier": 0.4,
+        "logits_scaling": 1.5,
+    },
     "gpt2": {
         "model_type": "gpt2",
         "vocab_size": 99,
@@ -94,18 +139,22 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
             found[f"{layer}.mlp.down_proj.weight"] = (hidden, inner)
             found |= {f"{layer}.{name}_layernorm.weight": (hidden,) for name in ("input", "post_attention")}
             continue
+        kind = config["model_type"]
         for name, rows in (("q", q), ("k", kv), ("v", kv)):
             found[f"{layer}.self_attn.{name}_proj.weight"] = (rows, hidden)
-            if config["model_type"] == "qwen2":
+            if kind == "qwen2":
                 found[f"{layer}.self_attn.{name}_proj.bias"] = (rows,)
         found[f"{layer}.self_attn.o_proj.weight"] = (hidden, q)
-        if config["model_type"] in ("qwen3", "gemma3_text"):
+        if kind in ("qwen3", "gemma3_text"):
             found |= {f"{layer}.self_attn.{name}_norm.weight": (dim,) for name in "qk"}
-        if config["model_type"] == "gemma3_text":
+        if kind == "olmo2":
+            found |= {f"{layer}.self_attn.{name}_norm.weight": (rows,) for name, rows in (("q", q), ("k", kv))}
+        if kind in ("gemma2", "gemma3_text"):
             found |= {f"{layer}.{name}_feedforward_layernorm.weight": (hidden,) for name in ("pre", "post")}
         found |= {f"{layer}.mlp.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
         found[f"{layer}.mlp.down_proj.weight"] = (hidden, inner)
-        found |= {f"{layer}.{name}_layernorm.weight": (hidden,) for name in ("input", "post_attention")}
+        norms = ("post_attention", "post_feedforward") if kind == "olmo2" else ("input", "post_attention")
+        found |= {f"{layer}.{name}_layernorm.weight": (hidden,) for name in norms}
     return found
 
 

@@ -185,31 +185,40 @@ def layers_are_near_float64() -> None:
 
 def attention_is_near_float64() -> None:
     heads, kv_heads, capacity, slots = 6, 2, 40, 3
-    for dim, window, scale in ((64, 0, 0.125), (80, 7, 0.3), (16, 0, 1.0), (6, 3, 0.05)):
+    for dim, window, scale, cap, half in (
+        (64, 0, 0.125, 0.0, 32),
+        (80, 7, 0.3, 0.0, 40),
+        (16, 0, 1.0, 2.0, 8),
+        (6, 3, 0.05, 0.0, 3),
+        (64, 0, 0.5, 5.0, 24),
+        (24, 5, 40.0, 50.0, 1),
+    ):
         shape = (slots, kv_heads, capacity, dim)
         k, v = (RNG.standard_normal(shape).astype(np.float32) for _ in range(2))
         positions, which = np.array([0, 39, 17], np.int32), np.array([2, 0, 1], np.int32)
         qkv = RNG.standard_normal((3, (heads + 2 * kv_heads) * dim)).astype(np.float32)
-        angles = RNG.standard_normal((capacity, dim // 2))
+        angles = RNG.standard_normal((capacity, half))
         cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
         arrays = [gp.from_numpy(a.copy()) for a in (qkv, positions, which, k, v)]
         native.host_place(*arrays, (gp.from_numpy(cos), gp.from_numpy(sin)))
         out = gp.zeros((3, heads * dim))
-        native.host_attention(*arrays, out, scale, window)
+        native.host_attention(*arrays, out, scale, window, cap)
         for row, (position, slot) in enumerate(zip(positions, which, strict=True)):
             parts = qkv[row].astype(np.float64).reshape(-1, dim)
-            a, b = parts[: heads + kv_heads, : dim // 2], parts[: heads + kv_heads, dim // 2 :]
+            a, b, rest = np.split(parts[: heads + kv_heads], [half, 2 * half], axis=1)
             c, s = cos[position], sin[position]
-            turned = np.concatenate([a * c - b * s, b * c + a * s], 1)
+            turned = np.concatenate([a * c - b * s, b * c + a * s, rest], 1)
             k[slot, :, position], v[slot, :, position] = turned[heads:], parts[heads + kv_heads :]
             low = max(0, position + 1 - window) if window else 0
             for head in range(heads):
                 keys, values = (x[slot, head // 3, low : position + 1].astype(np.float64) for x in (k, v))
                 scores = keys @ turned[head] * scale
+                scores = cap * np.tanh(scores / cap) if cap else scores
                 weights = np.exp(scores - scores.max())
                 want = weights @ values / weights.sum()
                 got = out.to_numpy()[row].reshape(heads, dim)[head]
-                assert np.abs(got - want).max() < 3e-6, (dim, window, row, head)
+                bound = 3e-6 if cap < 10 else 2e-5  # a score of 50 has no more digits
+                assert np.abs(got - want).max() < bound, (dim, window, row, head)
         assert np.allclose(arrays[3].to_numpy(), k, atol=1e-6) and np.allclose(arrays[4].to_numpy(), v, atol=1e-6)
 
 

@@ -19,8 +19,9 @@ struct AttentionCall {
   long long block, blocks;                   // positions of a block of the cache, and how many a sequence can have
   long long window;                          // keys that a row sees, itself included; 0: all
   long long width;                           // elements of a row of qkv, or of queries alone
-  int rows, parts, rotates, normalises;
-  float scale, epsilon;
+  int rows, parts, normalises;
+  int rotary;                 // elements of a head that are rotated, its first: 0 to dim
+  float scale, cap, epsilon;  // cap: c of the soft cap c * tanh(score / c); 0: none
   int places;  // whether qkv has keys and values, which are not in the cache yet
   int enough;  // blocks that keep a device busy: with fewer, heads that share keys go apart
 };
@@ -43,7 +44,7 @@ __device__ __forceinline__ float over_warp(float value) {
 template <class T, class F>
 __device__ __forceinline__ void turn_head(const T *from, const T *scale, const float *cosines, const float *sines,
                                           long long position, const AttentionCall &call, F put) {
-  const long long dim = call.dim, half = dim / 2;
+  const long long dim = call.dim, half = call.rotary / 2;
   const int lane = threadIdx.x % 32;
   float factor = 1.0f;
   if (call.normalises) {
@@ -55,21 +56,23 @@ __device__ __forceinline__ void turn_head(const T *from, const T *scale, const f
     factor = 1.0f / sqrtf(over_warp(squares) / static_cast<float>(dim) + call.epsilon);
     __syncwarp();  // all have read before one writes
   }
+  const auto element = [&](long long i) {
+    const float value = widen(from[i]);
+    return call.normalises ? widen(convert<T>::from(value * factor * widen(scale[i]))) : value;
+  };
   for (long long i = lane; i < half; i += 32) {
-    float a = widen(from[i]), b = widen(from[i + half]);
-    if (call.normalises) {
-      a = widen(convert<T>::from(a * factor * widen(scale[i])));
-      b = widen(convert<T>::from(b * factor * widen(scale[i + half])));
-    }
-    if (call.rotates) {
-      const float c = cosines[position * half + i], s = sines[position * half + i];
-      const float rotated = a * c - b * s;
-      b = b * c + a * s;
-      a = rotated;
-    }
-    put(i, convert<T>::from(a));
-    put(i + half, convert<T>::from(b));
+    const float a = element(i), b = element(i + half);
+    const float c = cosines[position * half + i], s = sines[position * half + i];
+    put(i, convert<T>::from(a * c - b * s));
+    put(i + half, convert<T>::from(b * c + a * s));
   }
+  for (long long i = call.rotary + lane; i < dim; i += 32) put(i, convert<T>::from(element(i)));
+}
+
+// A score as the call scales and caps it.
+__device__ __forceinline__ float scaled(float score, const AttentionCall &call) {
+  score *= call.scale;
+  return call.cap == 0.0f ? score : call.cap * tanhf(score / call.cap);
 }
 
 // Of one query head after some chunks: largest score, sum of weights, and, a thread for each, the sum of weighted
@@ -221,7 +224,7 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
 #pragma unroll
         for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
           score[t][h] += __shfl_xor_sync(0xffffffffu, score[t][h], lanes);
-        if (member == 0) shared.score[h][key] = key < count ? score[t][h] * call.scale : -__uint_as_float(0x7f800000u);
+        if (member == 0) shared.score[h][key] = key < count ? scaled(score[t][h], call) : -__uint_as_float(0x7f800000u);
       }
     }
   }

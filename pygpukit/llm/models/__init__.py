@@ -7,14 +7,18 @@ from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.models.architecture import Architecture
+from pygpukit.llm.models.gemma2 import GEMMA2
 from pygpukit.llm.models.gemma3 import GEMMA3
 from pygpukit.llm.models.gpt2 import GPT2
+from pygpukit.llm.models.granite import GRANITE
 from pygpukit.llm.models.llama import LLAMA
 from pygpukit.llm.models.mistral import MISTRAL
+from pygpukit.llm.models.olmo2 import OLMO2
 from pygpukit.llm.models.phi3 import PHI3
 from pygpukit.llm.models.qwen2 import QWEN2
 from pygpukit.llm.models.qwen3 import QWEN3
 from pygpukit.llm.models.reading import biases, read_config
+from pygpukit.llm.models.smollm3 import SMOLLM3
 from pygpukit.llm.models.spec import ModelSpec, spec_from, with_names
 from pygpukit.llm.models.tensors import check_tensors, prefix_of
 
@@ -25,7 +29,11 @@ _ALL = (
     QWEN2,
     GPT2,
     PHI3,
+    GEMMA2,
     GEMMA3,
+    SMOLLM3,
+    OLMO2,
+    GRANITE,
 )
 ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 GGUF_NAMES = {name: names for architecture in _ALL for name, names in architecture.gguf.items()}

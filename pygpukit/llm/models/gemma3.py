@@ -3,13 +3,12 @@ with a rotation of their own."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.llm.models.architecture import Architecture, Rope
-from pygpukit.llm.models.fields import LLAMA_FIELDS
-from pygpukit.llm.models.llama import GGUF, WEIGHTS, attention, mlp
+from pygpukit.llm.models.gemma2 import GEMMA_FIELDS, GEMMA_GGUF, GEMMA_WEIGHTS, gemma_config, gguf_scalar
+from pygpukit.llm.models.llama import attention, mlp
 from pygpukit.llm.models.rope import rope_of
 from pygpukit.models.fields import Fields
 from pygpukit.models.gguf_names import GGUFNames
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 _PATTERN = 6  # every so many layers one sees all keys
 _LOCAL_THETA = 10000.0
 _THETA = 1e6
+_LARGEST = 62  # layers of the 27B
 
 
 def block(layer: LayerWeights) -> TransformerBlock:
@@ -32,11 +32,9 @@ def block(layer: LayerWeights) -> TransformerBlock:
 
 
 def _config(fields: Fields) -> dict[str, Any]:
-    width, layers = fields.integer("hidden_size") or 1, fields.integer("num_hidden_layers") or 1
+    layers = fields.integer("num_hidden_layers") or 1
     pattern = fields.integer("sliding_window_pattern", "_sliding_window_pattern") or _PATTERN
-    config: dict[str, Any] = {
-        "attention_scale": (fields.number("query_pre_attn_scalar") or 256.0) ** -0.5,
-        "embedding_scale": math.sqrt(width),
+    config = gemma_config(fields) | {
         "local_rope_theta": _rope_parameters(fields, "sliding_attention").number("rope_theta")
         or fields.number("rope_local_base_freq")
         or _LOCAL_THETA,
@@ -69,40 +67,30 @@ def _gguf_config(data: Metadata) -> dict[str, Any]:
         "model_type": "gemma3_text",
         "hidden_act": None,
         "hidden_activation": "gelu_pytorch_tanh",
-        "query_pre_attn_scalar": data.integer("attention.key_length"),
+        "query_pre_attn_scalar": gguf_scalar(data, _LARGEST),
         "rope_theta": data.fields.number("rope.freq_base") or _THETA,
         "rope_local_base_freq": data.fields.number("rope.freq_base_swa"),
         "sliding_window_pattern": data.fields.integer("attention.sliding_window_pattern"),
     }
 
 
-_READ = "hidden_activation query_pre_attn_scalar rope_local_base_freq sliding_window_pattern _sliding_window_pattern"
+_READ = {"rope_local_base_freq", "sliding_window_pattern", "_sliding_window_pattern"}
 GEMMA3 = Architecture(
     name="gemma3_text",
     weights={
-        **{role: name for role, name in WEIGHTS.items() if not role.endswith("_bias")},
+        **GEMMA_WEIGHTS,
         "q_norm": "model.layers.{}.self_attn.q_norm.weight",
         "k_norm": "model.layers.{}.self_attn.k_norm.weight",
-        "post_attn_norm": "model.layers.{}.post_attention_layernorm.weight",
-        "mlp_norm": "model.layers.{}.pre_feedforward_layernorm.weight",
-        "post_mlp_norm": "model.layers.{}.post_feedforward_layernorm.weight",
     },
     block=block,
     fields=replace(
-        LLAMA_FIELDS,
-        read=LLAMA_FIELDS.read - {"attention_bias", "mlp_bias", "hidden_act"} | set(_READ.split()),
-        neutral={
-            **{name: values for name, values in LLAMA_FIELDS.neutral.items() if name != "query_pre_attn_scalar"},
-            "attention_bias": (False,),
-            "mlp_bias": (False,),
-            "use_bidirectional_attention": (False,),
-        },
-        defaults={"rms_norm_eps": 1e-6, "tie_word_embeddings": True, "head_dim": 256, "num_key_value_heads": 4}
-        | {"num_attention_heads": 8, "sliding_window": 4096, "max_position_embeddings": 131072},
+        GEMMA_FIELDS,
+        read=GEMMA_FIELDS.read | _READ,
+        defaults={**GEMMA_FIELDS.defaults, "max_position_embeddings": 131072},
     ),
     activation_field="hidden_activation",
     activations={"gelu_pytorch_tanh": "geglu"},
-    recognised_by=("embed_tokens", "q_proj", "q_norm", "post_mlp_norm"),
+    recognised_by=("embed_tokens", "q_proj", "q_norm", "mlp_norm", "post_mlp_norm"),
     config=_config,
     rope=_rope,
     norm_eps=1e-6,
@@ -110,14 +98,7 @@ GEMMA3 = Architecture(
     rope_theta=_THETA,
     gguf={
         "gemma3": GGUFNames(
-            {
-                **GGUF,
-                "attn_q_norm": "self_attn.q_norm",
-                "attn_k_norm": "self_attn.k_norm",
-                "post_attention_norm": "post_attention_layernorm",
-                "ffn_norm": "pre_feedforward_layernorm",
-                "post_ffw_norm": "post_feedforward_layernorm",
-            },
+            {**GEMMA_GGUF, "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"},
             "Gemma3ForCausalLM",
             norm_offset=1.0,
             config=_gguf_config,

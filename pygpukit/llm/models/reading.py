@@ -42,7 +42,7 @@ def read_config(architecture: Architecture, config: Mapping[str, Any], where: st
         "norm_type": architecture.norm_type,
         "activation": _activation(architecture, fields),
         "use_rope": architecture.use_rope,
-        "max_position_embeddings": need("max_position_embeddings", "n_positions"),
+        "max_position_embeddings": _reach(need("max_position_embeddings", "n_positions"), scaling),
         "norm_eps": fields.number("rms_norm_eps", "layer_norm_epsilon") or architecture.norm_eps,
         "rope_theta": theta,
         "tie_word_embeddings": fields.flag("tie_word_embeddings") is True,
@@ -62,6 +62,13 @@ def biases(
     fields, read = Fields(config, where), architecture.fields.read
     has_attention = fields.flag("attention_bias") is True if "attention_bias" in read else None
     return has_attention, "mlp_bias" in read and fields.flag("mlp_bias") is True
+
+
+def _reach(declared: int, scaling: dict[str, Any] | None) -> int:
+    """Positions that a sequence can have: yarn's, whose files declare those of the training, are so many times more."""
+    if scaling is None or scaling["rope_type"] != "yarn":
+        return declared
+    return max(declared, int(scaling["factor"] * scaling["original_max_position_embeddings"]))
 
 
 def _activation(architecture: Architecture, fields: Fields) -> Activation:

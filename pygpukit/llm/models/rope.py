@@ -14,22 +14,31 @@ _KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "dynamic": (("factor",), ()),
     "llama3": (("factor", "low_freq_factor", "high_freq_factor"), ()),
     "divided": (("divisors",), ()),
+    "longrope": (("short_factor", "long_factor"), ("factor", "attention_factor")),
     "yarn": (("factor",), ("attention_factor", "mscale", "mscale_all_dim", "beta_fast", "beta_slow")),
 }
+_OLDER = {"su": "longrope"}
+_LISTS = ("divisors", "short_factor", "long_factor")
 # What any kind may hold beside them: read elsewhere, or of no effect in the reference.
 _BESIDE = {"rope_type", "type", "rope_theta", "original_max_position_embeddings", "finetuned"}
 _NEUTRAL = {"partial_rotary_factor": (1,), "truncate": (True,), "mrope_section": (), "mrope_interleaved": (False,)}
 
 
-def rope_of(fields: Fields, default_theta: float) -> tuple[float, dict[str, Any] | None]:
-    """(base, scaling): the fields of Hugging Face's rope parameters, None for plain rotation.
-
-    They are "rope_parameters" of newer files, "rope_scaling" of older ones. Raises InvalidSpecError naming a field.
-    """
+def rope_parameters(fields: Fields) -> Fields:
+    """Hugging Face's rope parameters: "rope_parameters" of newer files, "rope_scaling" of older ones."""
     where = fields.name_of("rope_parameters", "rope_scaling")
-    parameters = Fields(fields.object("rope_parameters", "rope_scaling") or {}, f"config.json: {where}")
+    return Fields(fields.object("rope_parameters", "rope_scaling") or {}, f"config.json: {where}")
+
+
+def rope_of(
+    fields: Fields, default_theta: float, read: frozenset[str] = frozenset()
+) -> tuple[float, dict[str, Any] | None]:
+    """(base, scaling): the fields of rope_parameters(), None for plain rotation. read: those that an architecture reads
+    itself. Raises InvalidSpecError naming a field."""
+    parameters = rope_parameters(fields)
     theta = parameters.number("rope_theta", minimum=1.0) or fields.number("rope_theta", minimum=1.0) or default_theta
     kind = parameters.text("rope_type", "type") or "default"
+    kind = _OLDER.get(kind, kind)
     if kind not in _KINDS:
         raise InvalidSpecError(
             f"rope scaling of the type {kind!r} is not there yet; known are {', '.join(_KINDS)}", "rope_type"
@@ -37,7 +46,7 @@ def rope_of(fields: Fields, default_theta: float) -> tuple[float, dict[str, Any]
     needed, possible = _KINDS[kind]
     scaling: dict[str, Any] = {"rope_type": kind}
     for name in (*needed, *possible):
-        value = parameters.numbers(name) if name == "divisors" else parameters.number(name)
+        value = parameters.numbers(name) if name in _LISTS else parameters.number(name)
         if value is not None:
             scaling[name] = value
         elif name in needed:
@@ -47,7 +56,7 @@ def rope_of(fields: Fields, default_theta: float) -> tuple[float, dict[str, Any]
         "original_max_position_embeddings"
     )
     scaling["original_max_position_embeddings"] = original or max_positions
-    _refuse_others(parameters, {*scaling, *_BESIDE, *possible}, kind)
+    _refuse_others(parameters, {*scaling, *_BESIDE, *possible, *read}, kind)
     # Dynamic scaling begins where a sequence is longer than the model's context, which none is here.
     return theta, None if kind in ("default", "dynamic") else scaling
 

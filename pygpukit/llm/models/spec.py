@@ -22,7 +22,7 @@ class ModelSpec:
     lm_head: str | None
     final_norm: str
     final_norm_bias: str | None
-    attn_norm: str
+    attn_norm: str | None
     attn_norm_bias: str | None
     q_proj: str
     k_proj: str
@@ -34,7 +34,7 @@ class ModelSpec:
     o_bias: str | None
     q_norm: str | None
     k_norm: str | None
-    mlp_norm: str
+    mlp_norm: str | None
     mlp_norm_bias: str | None
     fc1: str | None
     fc1_bias: str | None

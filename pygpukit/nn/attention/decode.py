@@ -42,7 +42,7 @@ def decode(
         *(qkv, batch.positions, batch.slots, cache.k, cache.v),
         *layer.rotation_operands(tables, qkv),
         *(partials, buffers.counters, buffers.out),
-        layer.call(batch, cache, qkv, rotates=tables is not None, writes_kv=writes_kv),
+        layer.call(batch, cache, qkv, tables, writes_kv=writes_kv),
     )
 
 

@@ -20,8 +20,8 @@ def attend_on_host(layer: Attention, batch: Batch, cache: LayerCache, buffers: A
     """buffers.out of the queries in buffers.qkv; their keys are in the cache."""
     has_kv = buffers.qkv.shape[1] > layer.q_dim  # cross-attention has its queries alone there
     if has_kv and cache.k.dtype == buffers.qkv.dtype == float32:
-        where = batch.positions, batch.slots
-        native.host_attention(buffers.qkv, *where, cache.k, cache.v, buffers.out, layer.scale, layer.window or 0)
+        seen = batch.positions, batch.slots, cache.k, cache.v
+        native.host_attention(buffers.qkv, *seen, buffers.out, layer.scale, layer.window or 0, layer.cap or 0.0)
         return
     arrays = [buffers.qkv, buffers.out, batch.positions, batch.slots, cache.k, cache.v]
     native.host_launch("attention", lambda: _attend(layer, batch, cache, buffers), arrays)
@@ -42,7 +42,7 @@ def _attend(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
         slots = np.zeros(slots.shape, np.int32)
         slots[seen] = places
     out = np.empty(q.shape, np.float32)
-    native.host_attend(q, positions, slots, k, v, out, layer.scale, layer.window or 0)
+    native.host_attend(q, positions, slots, k, v, out, layer.scale, layer.window or 0, layer.cap or 0.0)
     host.store(buffers.out, out)
 
 

@@ -60,7 +60,7 @@ def _on_device(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables
         (32, 1, 1),
         *(qkv, batch.positions, batch.slots, cache.k, cache.v),
         *layer.rotation_operands(tables, qkv),
-        layer.call(batch, cache, qkv, rotates=tables is not None),
+        layer.call(batch, cache, qkv, tables),
     )
 
 
@@ -88,9 +88,9 @@ def _on_host(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
 def _rotated(x: Any, cos: Any, sin: Any) -> Any:
     import numpy as np
 
-    half = x.shape[-1] // 2
-    a, b = x[..., :half], x[..., half:]
-    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+    half = cos.shape[-1]
+    a, b = x[..., :half], x[..., half : 2 * half]
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin, x[..., 2 * half :]], axis=-1)
 
 
 def _bits(values: Any, like: GPUArray) -> Any:

@@ -13,7 +13,7 @@ from pygpukit.nn.batch import Batch
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.joining import joined
 from pygpukit.nn.linear.layer import LinearBF16
-from pygpukit.nn.linear.residual import add_product
+from pygpukit.nn.linear.residual import add_product, project_residual
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import host
 
@@ -26,7 +26,8 @@ _CALL = SOURCE.structure("AttentionCall")
 
 
 class Attention:
-    """Causal attention with grouped key heads. Weights: (out, in); q_norm and k_norm: over each head (Qwen3).
+    """Causal attention with grouped key heads. Weights: (out, in); q_norm and k_norm: over each head (Qwen3), or over
+    all of a row's heads together (OLMo 2), by the size of their weights.
 
     The three products before are one: qkv_proj holds the rows of q, k and v. layer: its number, where layers differ.
     """
@@ -46,8 +47,11 @@ class Attention:
         k_norm: Norm | None = None,
         layer: int = 0,
     ) -> None:
-        self.config, self.q_norm, self.k_norm = config, q_norm, k_norm
-        self.window, self.scale = config.window_of(layer), config.scale_of(layer)
+        self.config = config
+        of_rows = q_norm is not None and q_norm.weight.shape != (config.head_dim,)
+        self.q_norm, self.k_norm = (None, None) if of_rows else (q_norm, k_norm)
+        self._row_norms = [norm for norm in (q_norm, k_norm) if norm is not None] if of_rows else []
+        self.window, self.scale, self.cap = config.window_of(layer), config.scale_of(layer), config.attention_cap
         self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
         self.num_kv_groups = config.num_kv_groups
         self.q_dim = self.num_heads * self.head_dim
@@ -59,16 +63,21 @@ class Attention:
         self,
         x: GPUArray,
         batch: Batch,
-        norm: Norm,
+        norm: Norm | None,
         cache: LayerCache,
         tables: Tables | None,
         buffers: AttentionBuffers,
         post_norm: Norm | None = None,
     ) -> None:
-        """x += attention(norm(x)), after post_norm: x float32 (R, hidden). The cache has the rows' keys then."""
-        self.qkv_proj.project(x, buffers.qkv, batch.start, norm=norm, overlaps=batch.decodes)
+        """x += residual_scale * attention(norm(x)), after post_norm: x float32 (R, hidden). The cache has the keys."""
+        project_residual(x, self.qkv_proj, buffers.qkv, batch.start, norm)
+        begin = 0
+        for row_norm in self._row_norms:  # queries first
+            part = buffers.qkv[:, begin : begin + row_norm.weight.size]
+            row_norm(part, out=part)
+            begin = self.q_dim
         self.write_and_attend(batch, cache, tables, buffers)
-        add_product(x, self.o_proj, buffers.out, batch.start, post_norm)
+        add_product(x, self.o_proj, buffers.out, batch.start, post_norm, self.config.residual_scale)
 
     def write_and_attend(
         self, batch: Batch, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
@@ -95,7 +104,7 @@ class Attention:
         return *(tables or (qkv, qkv)), *norms
 
     def call(
-        self, batch: Batch, cache: LayerCache, qkv: GPUArray, *, rotates: bool = False, writes_kv: bool = False
+        self, batch: Batch, cache: LayerCache, qkv: GPUArray, tables: Tables | None = None, *, writes_kv: bool = False
     ) -> bytes:
         """AttentionCall of attention.cuh."""
         norm = self.q_norm
@@ -109,9 +118,10 @@ class Attention:
             window=self.window or 0,
             width=qkv.shape[1],
             rows=batch.count,
-            rotates=rotates,
+            rotary=0 if tables is None else 2 * tables[0].shape[1],
             normalises=norm is not None,
             scale=self.scale,
+            cap=self.cap or 0.0,
             epsilon=0.0 if norm is None else norm.eps,
             places=writes_kv,
             **split_fields(batch, cache),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def prefill(layer: Attention, batch: Batch, cache: LayerCache, buffers: AttentionBuffers) -> None:
     """buffers.out of the queries in buffers.qkv; their keys are in the cache."""
     dim, window = layer.head_dim, layer.window
+    extras = Extras(behind=FAR if window is None else window - 1, cap=layer.cap or 0.0)
     for span in batch.spans:
         count = span.end - span.first
         q, out = (
@@ -34,4 +35,4 @@ def prefill(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
             k, v = (array[span.slot, :, : span.start + count] for array in (cache.k, cache.v))
         else:
             k, v = gathered(layer, batch, cache, span)
-        attend(q, k, v, out, layer.scale, None, Extras(behind=FAR if window is None else window - 1))
+        attend(q, k, v, out, layer.scale, None, extras)

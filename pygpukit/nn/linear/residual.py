@@ -1,24 +1,37 @@
-"""A product that is added to the residual stream, after a norm of its own where an architecture has one."""
+"""Products that read the residual stream, and those that are added to it: their norms and factors."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.linear.layer import Epilogue, LinearBF16
 from pygpukit.nn.norm import Norm
-from pygpukit.ops.elementwise import add
+from pygpukit.ops.elementwise import add, mul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
 
-def add_product(x: GPUArray, linear: LinearBF16, y: GPUArray, start: int | None, post_norm: Norm | None = None) -> None:
-    """x += linear(y), or x += post_norm(linear(y)): x float32 (R, out), y (R, in). start: Batch.start."""
+def project_residual(
+    x: GPUArray, linear: LinearBF16, out: GPUArray, start: int | None, norm: Norm | None, epilogue: Epilogue = "store"
+) -> None:
+    """out = epilogue(linear(norm(x))), or of x itself where norm is None: x float32 (R, in). start: Batch.start."""
+    if norm is None and x.dtype != linear.weight.dtype:
+        x = x.astype(linear.weight.dtype)
+    linear.project(x, out, start, norm=norm, epilogue=epilogue, overlaps=start is None)
+
+
+def add_product(
+    x: GPUArray, linear: LinearBF16, y: GPUArray, start: int | None, post_norm: Norm | None = None, scale: float = 1.0
+) -> None:
+    """x += scale * linear(y), or scale * post_norm(linear(y)): x float32 (R, out), y (R, in). start: Batch.start."""
     decodes = start is None
-    if post_norm is None:
+    if post_norm is None and scale == 1.0:
         linear.project(y, x, start, epilogue="add", overlaps=decodes)
         return
-    out = native.empty(x.shape, linear.weight.dtype)
+    out = native.empty(x.shape, x.dtype if post_norm is None else linear.weight.dtype)
     linear.project(y, out, start, overlaps=decodes)
-    add(x, post_norm(out), out=x)
+    if post_norm is not None:
+        out = post_norm(out)
+    add(x, out if scale == 1.0 else mul(out, scale), out=x)

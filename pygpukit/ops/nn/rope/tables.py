@@ -117,14 +117,17 @@ def rope_init_llama3(
     return _tables(frequencies * kept + frequencies / scale * (1 - kept), max_seq_len, layout)
 
 
-def rope_init_divided(max_seq_len: int, head_dim: int, base: float, divisors: Sequence[float]) -> Tables:
-    """rope_init_linear() with a divisor for the frequency of each pair. Raises ShapeError, InvalidSpecError."""
+def rope_init_divided(
+    max_seq_len: int, head_dim: int, base: float, divisors: Sequence[float], factor: float = 1.0
+) -> Tables:
+    """rope_init_linear() with a divisor for the frequency of each pair; both tables are multiplied by factor. Raises
+    ShapeError, InvalidSpecError."""
     import numpy as np
 
     frequencies = _frequencies(max_seq_len, head_dim, base, 1.0)
     if len(divisors) != len(frequencies):
         raise ShapeError(f"rope tables: {len(divisors)} divisors for {len(frequencies)} frequencies")
-    return _tables(frequencies / np.asarray(divisors, np.float64), max_seq_len, "neox")
+    return _tables(frequencies / np.asarray(divisors, np.float64), max_seq_len, "neox", factor)
 
 
 def _positive(name: str, value: float) -> None:
