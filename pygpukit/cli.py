@@ -91,6 +91,9 @@ def parser() -> Parser:
     warmup.add_argument("--models", nargs="+", default=[], metavar="MODEL", help="the kernels that these models need")
     warmup.add_argument("--all", action="store_true", help="every built-in kernel, which takes minutes")
     warmup.add_argument("--arch", help='architecture, "sm_90a"; that of this machine\'s device by default')
+    tune = commands.add_parser("tune", help="measure the kernels by mma.sync on this machine's device, once")
+    tune.add_argument("--out", type=Path, metavar="FOLDER", help="where the table goes, instead of where plans look")
+    tune.add_argument("--short", action="store_true", help="fewest samples")
     chat = commands.add_parser("chat", help="talk to a model in the terminal")
     chat.add_argument("model", help="a name that `pygpukit models` lists, a folder, a .safetensors or a .gguf file")
     chat.add_argument("--system", default="", help="system prompt; the model's own by default")
@@ -124,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if rest:
             whole.of(args.command).error(f"unrecognized arguments: {' '.join(rest)}")
         _be_quiet_about_simulation()
-        commands = (info, doctor, cache, models, get, warmup, chat, serve)
+        commands = (info, doctor, cache, models, get, warmup, tune, chat, serve)
         return {one.__name__: one for one in commands}[args.command](args)
     return lab(args, rest)
 
@@ -193,6 +196,13 @@ def get(args: argparse.Namespace) -> int:
 def warmup(args: argparse.Namespace) -> int:
     """Do what `pygpukit warmup` was asked."""
     from .kernels.warmup import command
+
+    return command(args)
+
+
+def tune(args: argparse.Namespace) -> int:
+    """Do what `pygpukit tune` was asked."""
+    from .benchmark.tune import command
 
     return command(args)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core import device, pretended
-from pygpukit.core.choices import by_device
 from pygpukit.ops import plans
 
 FAMILY = "matmul"
@@ -22,10 +21,10 @@ _CAPABILITY, _CLOCK_KHZ, _BYTES_PER_S = 90, 1_755_000, 3.35e12
 _STEPS, _MEMORY = ("step_us", "wave_us", "alone_us"), ("us_per_mb",)
 
 
-@by_device
+@plans.follows
 def table() -> dict[str, Any]:
-    """The parts of a table: "tiles" by family, "hopper", "turns", "skinny", "odd", "mma", "mma fp8". Raises as
-    plans.table()."""
+    """The parts of a table: "tiles" by family, "hopper", "turns", "skinny", "odd", "mma", "mma tf32",
+    "mma fp8". Raises as plans.table()."""
     listed = plans.read(_H100, FAMILY)
     if _is_none():
         return listed
@@ -34,7 +33,7 @@ def table() -> dict[str, Any]:
     return {part: measured.get(part) or _scaled(entries, steps, memory) for part, entries in listed.items()}
 
 
-@by_device
+@plans.follows
 def source() -> str:
     """Whose times they are, for a plan's reason."""
     if not _is_none() and "tiles" in plans.table(FAMILY):

@@ -1,7 +1,8 @@
 """Measurements of a device, so that plans choose by them: one JSON file a device, named as the device.
 
-`python -m pygpukit.benchmark.plans` writes such a file. One in the folder $PYGPUKIT_PLANS comes before the one beside
-this module; where there is neither, a plan follows its family's rule. docs/convolution.md has the format.
+`pygpukit tune` and `python -m pygpukit.benchmark.plans` write such a file. One in the folder $PYGPUKIT_PLANS, or in
+that of `tune`, comes before the one beside this module; where there is none, a plan follows its family's rule.
+docs/convolution.md has the format.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -31,7 +32,7 @@ class Tiled(Protocol):
         """The name that the kernel is compiled for."""
 
 
-_Result = TypeVar("_Result", bound=Hashable)
+_Result = TypeVar("_Result")
 _Tile = TypeVar("_Tile", bound=Tiled)
 _followers: list[Any] = []  # caches of what follows from the table
 _tables: dict[str, dict[str, Any]] | None = None
@@ -76,14 +77,20 @@ def file_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".json"
 
 
+def own_folder() -> Path:
+    """Where `pygpukit tune` writes tables: $PYGPUKIT_PLANS, else beside the kernel cache's entries."""
+    from pygpukit.jit.locate import cache_directory
+
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else cache_directory() / "plans"
+
+
 def find(name: str) -> Path | None:
     """The table of a device, None where there is none. Raises FileNotFoundError where $PYGPUKIT_PLANS is no folder."""
-    folders = [SHIPPED]
-    if named := os.environ.get(VARIABLE):
-        if not Path(named).is_dir():
-            raise FileNotFoundError(f"{VARIABLE} is {named!r}: there is no such folder; make it, or unset {VARIABLE}")
-        folders.insert(0, Path(named))
-    return next((folder / file_name(name) for folder in folders if (folder / file_name(name)).is_file()), None)
+    if (named := os.environ.get(VARIABLE)) and not Path(named).is_dir():
+        raise FileNotFoundError(f"{VARIABLE} is {named!r}: there is no such folder; make it, or unset {VARIABLE}")
+    paths = (folder / file_name(name) for folder in (own_folder(), SHIPPED))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def table(family: str) -> dict[str, Any]:

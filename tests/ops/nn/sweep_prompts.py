@@ -19,8 +19,8 @@ _TYPES = {"half_t": "float16", "bfloat16_t": "bfloat16"}
 
 
 def _variant(expression: str) -> str:
-    kind, _, _, width, *_ = expression.replace("pk::", "").split("<")[1].split(", ")
-    return f"{_TYPES[kind]} {width}"
+    kind, queries, _, width, *_ = expression.replace("pk::", "").split("<")[1].split(", ")
+    return f"{_TYPES[kind]} {width} {queries}"
 
 
 def _attended(q: Values, k: Values, v: Values, ahead: int, behind: int, keys: int) -> Values:
@@ -35,8 +35,8 @@ def _attended(q: Values, k: Values, v: Values, ahead: int, behind: int, keys: in
 
 
 def _calls(variant: str) -> Iterator[Call]:
-    dtype, width = variant.split()
-    block = mma.BLOCKS[int(width)]
+    dtype, width, rows = variant.split()
+    (block,) = (one for one in mma.BLOCKS[int(width)] if one.queries == int(rows))
     for less, ahead, behind, lengths in ((0, 0, FAR, None), (8, FAR, FAR, None), (0, 0, 40, [0, block.keys + 3])):
         dim, queries, keys = int(width) - less, block.queries + 3, 2 * block.keys + 5
         q, k, v = numbers(dtype, 2, 4, queries, dim), numbers(dtype, 2, 2, keys, dim), numbers(dtype, 2, 2, keys, dim)
@@ -47,7 +47,7 @@ def _calls(variant: str) -> Iterator[Call]:
             out = gp.full(q.shape, float("nan"), q.dtype)
             call = Attention(q, k, v, out, simt.factor(0, q.shape[-1]), None, more)
             p = Problem.of(call)
-            mma.run(p, call, mma.tiling(p))
+            mma.run(p, call, block)
             return out
 
         def reference(q: Values, k: Values, v: Values, more: Extras = more, lengths: Any = lengths) -> Values:

@@ -89,6 +89,17 @@ def test_a_query_has_its_bits_however_a_prompt_is_cut(dim: int) -> None:
         assert part.tobytes() == np.ascontiguousarray(whole[:, first:last]).tobytes()
 
 
+@pytest.mark.parametrize("width", [width for width, every in mma.BLOCKS.items() if len(every) > 1])
+def test_every_block_of_a_width_gives_the_same_bits(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, v = (normal("bfloat16", 4, 150, width) for _ in range(3))
+    found = []
+    for one in mma.BLOCKS[width]:
+        monkeypatch.setattr(mma, "block", lambda _, one=one: one)
+        out = gp.full(q.shape, float("nan"), "bfloat16")
+        found.append(gp.sdpa_causal(q, k, v, out=out).to_numpy().tobytes())
+    assert len(set(found)) == 1
+
+
 def test_views_copies_and_what_nobody_sees(taken: list[Any]) -> None:
     q, k, v = (normal("float16", 1, n, heads, 64).transpose(0, 2, 1, 3) for n, heads in ((50, 4), (70, 2), (70, 2)))
     agree(gp.sdpa_causal(q, k, v), attention(q, k, v, 0, FAR))

@@ -16,7 +16,7 @@ from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.choices import by_device
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, builder, launch, lost
-from pygpukit.ops import copying
+from pygpukit.ops import copying, plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul import times
 from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
@@ -43,7 +43,7 @@ GROUP = 8  # tiles above each other, whose columns of b are read together
 BACKEND = "mma"
 
 
-@by_device
+@plans.follows
 def blocks(itemsize: int = _HALF) -> tuple[Block, ...]:
     """As the table has them, of those that the device's shared memory holds; the smallest one last."""
     room = device.current().shared_bytes
@@ -51,9 +51,10 @@ def blocks(itemsize: int = _HALF) -> tuple[Block, ...]:
 
 
 def listed(itemsize: int) -> Iterator[Block]:
-    for fields in times.table()["mma"]:
+    """Every one that the table has for elements of that size; of 8 bits those of half precision, twice as deep."""
+    for fields in times.table()["mma" if itemsize <= _HALF else "mma tf32"]:
         block = Block(**fields)
-        yield replace(block, depth=block.depth * _HALF // itemsize)
+        yield replace(block, depth=block.depth * _HALF) if itemsize < _HALF else block
 
 
 def shared_bytes(block: Block, itemsize: int = _HALF) -> int:
@@ -107,7 +108,7 @@ def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue 
         copying.copy_to(dense, out)
 
 
-@by_device
+@plans.follows
 def _fastest(p: Problem) -> tuple[float, Block]:
     batches, m, n, k = p.folded.extents
     return fastest(blocks(p.dtype.itemsize), m, n, k, batches, p.device.sm_count)

@@ -12,7 +12,7 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
 from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, float32
 from pygpukit.kernels import KernelSpec, builder, launch, lost
-from pygpukit.ops import copying
+from pygpukit.ops import copying, plans
 from pygpukit.ops.elementwise.pointwise import CTYPES, STORAGE_CTYPES
 from pygpukit.ops.matmul import times
 from pygpukit.ops.matmul.layout.operand import readable
@@ -34,7 +34,7 @@ _ELEMENTS, _RESULTS = (float8_e4m3, float8_e5m2), (float32, bfloat16, float16)
 BACKEND, FAMILY = aligned.BACKEND, "fp8"
 
 
-@by_device
+@plans.follows
 def blocks() -> tuple[Block, ...]:
     """As the table has them, of those that the device's shared memory holds; the smallest one last."""
     room = device.current().shared_bytes
@@ -76,7 +76,7 @@ def does(p: Problem) -> str:
     return f"{p.dtype} on tensor cores, every 128 of k summed anew and added in float32, by mma.sync"
 
 
-@by_device
+@plans.follows
 def _fastest(products: int, m: int, n: int, k: int) -> tuple[float, Block]:
     return fastest(blocks(), m, n, k, products, device.current().sm_count)
 

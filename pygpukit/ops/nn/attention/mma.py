@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pygpukit._core import native
 from pygpukit.core.choices import by_device
 from pygpukit.kernels import KernelSpec, builder, launch
+from pygpukit.ops import plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.attention import tile, tiles
 from pygpukit.ops.nn.attention.extras import LOG2_E
@@ -34,9 +35,19 @@ class Block(NamedTuple):
     def __str__(self) -> str:
         return f"{self.queries}x{self.keys}"
 
+    def choice(self) -> dict[str, int]:
+        """What a table names it by."""
+        return {"queries": self.queries, "warps": self.warps}
 
-# Of head dimensions up to this one. Keys decide bits, so that they follow from the head dimension alone.
-BLOCKS = {64: Block(128, 64, 4, 2), 128: Block(64, 64, 4, 2), 256: Block(64, 32, 4, 1)}
+
+# Of head dimensions up to this one, the first one by default. Keys decide bits, so that they follow from the head
+# dimension alone.
+BLOCKS = {
+    64: (Block(128, 64, 4, 2), Block(64, 64, 4, 3)),
+    128: (Block(64, 64, 4, 2), Block(128, 64, 4, 1)),
+    256: (Block(64, 32, 4, 1),),
+}
+FAMILY = tiles.FAMILY
 
 
 def refusal(p: Problem) -> str:
@@ -46,7 +57,20 @@ def refusal(p: Problem) -> str:
 
 def tiling(p: Problem) -> Block | None:
     """The tile of one block; None where no key is seen."""
-    return BLOCKS[_width(p)] if p.seen > 0 else None
+    return block(_width(p)) if p.seen > 0 else None
+
+
+@plans.follows
+def block(width: int) -> Block:
+    """The one that the device's table names under "mma", of those of a width. Raises ValueError for no such one."""
+    named = plans.table(FAMILY).get("mma", {}).get(str(width))
+    for one in BLOCKS[width]:
+        if named in (None, one.choice()):
+            return one
+    known = " or ".join(str(one.choice()) for one in BLOCKS[width])
+    raise ValueError(
+        f"the table of plans has the block {named} of attention by mma.sync; it is {known}; {plans.REMEDY}"
+    )
 
 
 def run(p: Problem, call: Call, tiling: Block | None) -> None:
@@ -85,7 +109,7 @@ def run(p: Problem, call: Call, tiling: Block | None) -> None:
         scale=scale * LOG2_E,
     )
     launch(
-        ATTENTION.of(_expression(p.dtype, _width(p)), shared_bytes=shared_bytes(_width(p))),
+        ATTENTION.of(_expression(p.dtype, _width(p), tiling), shared_bytes=shared_bytes(_width(p), tiling)),
         (-(-p.queries // tiling.queries) * p.heads, 1, 1),
         (32 * tiling.warps, 1, 1),
         *(span(array)[0] for array in (*arrays, arrays[0] if lengths is None else lengths)),
@@ -93,24 +117,25 @@ def run(p: Problem, call: Call, tiling: Block | None) -> None:
     )
 
 
-def shared_bytes(width: int) -> int:
+def shared_bytes(width: int, block: Block) -> int:
     """Of dynamic shared memory: the queries, and a tile of keys and of values."""
-    return (BLOCKS[width].queries + 2 * BLOCKS[width].keys) * width * 2
+    return (block.queries + 2 * block.keys) * width * 2
 
 
 def _width(p: Problem) -> int:
     return next(width for width in BLOCKS if p.dim <= width)
 
 
-def _expression(dtype: DataType | str, width: int) -> str:
-    queries, keys, warps, resident = BLOCKS[width]
+def _expression(dtype: DataType | str, width: int, block: Block) -> str:
+    queries, keys, warps, resident = block
     return f"pk::attention_mma<{CTYPES[str(dtype)]}, {queries}, {keys}, {width}, {warps}, {resident}>"
 
 
 @ATTENTION.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for dtype, width in product(_TYPES, BLOCKS):
-        yield (_expression(dtype, width),)
+        for one in BLOCKS[width]:
+            yield (_expression(dtype, width, one),)
 
 
 @by_device

@@ -6,12 +6,14 @@ The blocks and their times are those of products: a convolution is one of places
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit.core import device
 from pygpukit.core.choices import by_device
 from pygpukit.kernels import GENERIC_LAMBDAS, KernelSpec, activation, builder, launch
+from pygpukit.ops import plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.mma import aligned
 from pygpukit.ops.matmul.mma.block import Block
@@ -62,14 +64,14 @@ def run(p: Problem, call: Call) -> None:
     put_back(dense_out, call.out, groups)
 
 
-@by_device
+@plans.follows
 def blocks(itemsize: int) -> tuple[Block, ...]:
     """Those of products that the device's shared memory holds with a tile's sums; the smallest one last."""
     room = device.current().shared_bytes
-    return tuple(one for one in aligned.blocks(itemsize) if _shared_bytes(one, itemsize) + one.rows * _SEEN <= room)
+    return tuple(one for one in _listed(itemsize) if _shared_bytes(one, itemsize) + one.rows * _SEEN <= room)
 
 
-@by_device
+@plans.follows
 def _fastest(itemsize: int, positions: int, weight: tuple[int, ...]) -> Block:
     groups, filters, *kernel, channels = weight
     sms = device.current().sm_count
@@ -123,8 +125,15 @@ def _expression(dtype: str, block: Block) -> str:
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
     for dtype, itemsize in _TYPES.items():
-        for block in aligned.listed(itemsize):
+        for block in _listed(itemsize):
             yield (_expression(dtype, block),)
+
+
+def _listed(itemsize: int) -> Iterator[Block]:
+    """Those of products. What a tile of 128 x 128 in tf32 keeps beside its sums asks for twice as many warps."""
+    for one in aligned.listed(itemsize):
+        many = itemsize == 4 and one.rows == one.columns == 128
+        yield replace(one, across=2 * one.across, blocks=1) if many else one
 
 
 @by_device
