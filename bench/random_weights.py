@@ -42,7 +42,7 @@ class RandomCheckpoint:
     def stored(self, name: str) -> None:
         return None
 
-    def few_bits(self, name: str) -> None:
+    def quantised_weight(self, name: str) -> None:
         return None
 
     def tokenizer(self) -> Any:

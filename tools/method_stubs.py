@@ -1,4 +1,4 @@
-"""What type checkers read of the methods of GPUArray that are operations, array/methods.pyi: name_stubs.py writes it.
+"""The stub of the methods of GPUArray that are operations, array/methods.pyi: name_stubs.py writes it.
 
 Operations name GPUArray in their annotations. Were GPUArray to name the classes of its methods in turn, which call
 the operations, every module of ops/ would hang together with every other; so it names a stub with their signatures.

@@ -75,7 +75,7 @@ def command(args: argparse.Namespace) -> int:
 
 
 def figures() -> list[tuple[str, Any]]:
-    """What is measured: a block, or one of attention, and a shape or a prompt."""
+    """The subject of a measurement: a block, or one of attention, and a shape or a prompt."""
     from ..ops.nn.attention import mma
 
     products = [(part, shape) for part, every, _ in _parts() for _ in every for shape in PRODUCTS]
@@ -104,8 +104,8 @@ def timed(block: Block, shapes: Iterable[Shape], times: Sequence[float], multipr
     for ramp in _RAMPS:
         rows = [(1.0, steps + ramp, (steps + ramp) * (each - 1)) for steps, each in work]
         factors = fitted(rows, times)
-        told = [sum(a * b for a, b in zip(row, factors, strict=True)) for row in rows]
-        wrong = mean(abs(x / y - 1) for x, y in zip(told, times, strict=True))
+        predicted = [sum(a * b for a, b in zip(row, factors, strict=True)) for row in rows]
+        wrong = mean(abs(x / y - 1) for x, y in zip(predicted, times, strict=True))
         if best is None or wrong < best[0]:
             best = wrong, factors, ramp
     assert best is not None

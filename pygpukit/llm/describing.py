@@ -1,4 +1,4 @@
-"""What a model is made of: its weights by layer and kind, what a token costs, and how fast this device could be."""
+"""describe() of a model: its weights by layer and kind, what a token costs, and how fast this device could be."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class Checkpoint(Protocol):
         Raises KeyError as read() does."""
         ...
 
-    def few_bits(self, name: str) -> tuple[str, int] | None:
-        """What a weight of few bits is called, and its bytes in the file; None for others. Raises KeyError."""
+    def quantised_weight(self, name: str) -> tuple[str, int] | None:
+        """The kind of a quantised weight, and its bytes in the file; None for others. Raises KeyError."""
         ...
 
     def tokenizer(self) -> Tokenizer:

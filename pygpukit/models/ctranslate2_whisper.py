@@ -94,7 +94,7 @@ class CTranslate2Checkpoint:
     def stored(self, name: str) -> None:
         return None  # what reads Whisper wants values
 
-    def few_bits(self, name: str) -> None:
+    def quantised_weight(self, name: str) -> None:
         return None
 
     def tokenizer(self) -> Tokenizer:

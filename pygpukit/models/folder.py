@@ -82,7 +82,7 @@ class FolderCheckpoint:
         kind = {bfloat16: "BF16", float16: "F16"}.get(self.dtype(name))
         return None if kind is None or len(self.shape(name)) != 2 else (kind, lambda: self.read(name), False)
 
-    def few_bits(self, name: str) -> tuple[str, int] | None:
+    def quantised_weight(self, name: str) -> tuple[str, int] | None:
         weight = self._quantised.own.get(name)
         if weight is None:
             return None

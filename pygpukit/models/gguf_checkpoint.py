@@ -83,7 +83,7 @@ class GGUFCheckpoint:
 
         return tensor.block.name, rows, self._gguf_names.is_transposed(name)
 
-    def few_bits(self, name: str) -> tuple[str, int] | None:
+    def quantised_weight(self, name: str) -> tuple[str, int] | None:
         tensor = self._tensors[self._stored[name]]
         return None if tensor.block.decode is None else (tensor.block.name, tensor.block.size(tensor.shape))
 

@@ -234,10 +234,10 @@ class TensorLoader:
             raise TensorShapeError(
                 f"{self._title}: the tensor {name!r} has shape {stored_shape}, must be {shape} by its config.json"
             )
-        few = self._checkpoint.few_bits(name)
-        if few is not None:
-            before, after = self.expanded.get(few[0], (0, 0))
-            self.expanded[few[0]] = before + few[1], after + target.nbytes
+        quantised = self._checkpoint.quantised_weight(name)
+        if quantised is not None:
+            before, after = self.expanded.get(quantised[0], (0, 0))
+            self.expanded[quantised[0]] = before + quantised[1], after + target.nbytes
         self._begin(name, target, lambda: self._values(name, transposed, offset))
 
     def _begin(self, name: str, target: GPUArray, read: Callable[[], Any]) -> None:

@@ -37,7 +37,7 @@ class MemoryCheckpoint:
     def stored(self, name: str) -> None:
         return None
 
-    def few_bits(self, name: str) -> None:
+    def quantised_weight(self, name: str) -> None:
         return None
 
     def tokenizer(self) -> Any:

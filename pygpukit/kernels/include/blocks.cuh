@@ -3,7 +3,7 @@
 //
 // A kind reads 32 values of a block at a time, its part `s`; four lanes share them. Lane `four` gets values 4 four to
 // 4 four + 3, and those 16 further, as the bytes of two words: codes without sign, of which kOffset is 0, or int8 where
-// kIsSigned, or E4M3 where kIsFloat, too. A value is scale * code - least; kScales: one of each for all 32, or one for
+// kIsSigned, or E4M3 where kIsFloat, too. A value is scale * code - minimum; kScales: one of each for all 32, or one for
 // each half.
 #pragma once
 #include "mma.cuh"
@@ -13,7 +13,7 @@ namespace pk {
 using Byte = unsigned char;
 
 struct Scales {
-  float scale[2], least[2];
+  float scale[2], minimum[2];
 };
 
 __device__ __forceinline__ unsigned read_16(const Byte *from) {

@@ -4,11 +4,11 @@
 
 namespace pk {
 
-// Eight parts with a scale and a least value of six bits; Fifths: with a fifth bit for each code.
+// Eight parts with a scale and a minimum value of six bits; Fifths: with a fifth bit for each code.
 template <bool Fifths>
 struct Eight {
   static constexpr int kValues = 256, kScales = 1, kBytes = 144 + 32 * Fifths;
-  static constexpr bool kIsSigned = false, kHasLeast = true, kIsFloat = false;
+  static constexpr bool kIsSigned = false, kHasMinimum = true, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -22,9 +22,9 @@ struct Eight {
   static __device__ __forceinline__ void scales(const Byte *block, int s, Scales &to) {
     const int i = s % 4, low = block[4 + i], mid = block[8 + i], high = block[12 + i];
     const int scale = s < 4 ? low & 63 : (high & 15) | low >> 6 << 4;
-    const int least = s < 4 ? mid & 63 : high >> 4 | mid >> 6 << 4;
+    const int minimum = s < 4 ? mid & 63 : high >> 4 | mid >> 6 << 4;
     to.scale[0] = read_half(block) * static_cast<float>(scale);
-    to.least[0] = read_half(block + 2) * static_cast<float>(least);
+    to.minimum[0] = read_half(block + 2) * static_cast<float>(minimum);
   }
 };
 using Q4_K = Eight<false>;
@@ -32,7 +32,7 @@ using Q5_K = Eight<true>;
 
 struct Q6_K {
   static constexpr int kValues = 256, kScales = 2, kBytes = 210;
-  static constexpr bool kIsSigned = false, kHasLeast = false, kIsFloat = false;
+  static constexpr bool kIsSigned = false, kHasMinimum = false, kIsFloat = false;
   static constexpr unsigned kOffset = 32;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -53,7 +53,7 @@ struct Q6_K {
 
 struct Q2_K {
   static constexpr int kValues = 256, kScales = 2, kBytes = 84;
-  static constexpr bool kIsSigned = false, kHasLeast = true, kIsFloat = false;
+  static constexpr bool kIsSigned = false, kHasMinimum = true, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -62,18 +62,18 @@ struct Q2_K {
       to[half] = read_32(block + 16 + 32 * (s / 4) + 16 * half + 4 * four) >> 2 * (s % 4) & 0x03030303u;
   }
   static __device__ __forceinline__ void scales(const Byte *block, int s, Scales &to) {
-    const float scale = read_half(block + 80), least = read_half(block + 82);
+    const float scale = read_half(block + 80), minimum = read_half(block + 82);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int both = block[2 * s + half];
-      to.scale[half] = scale * static_cast<float>(both & 15), to.least[half] = least * static_cast<float>(both >> 4);
+      to.scale[half] = scale * static_cast<float>(both & 15), to.minimum[half] = minimum * static_cast<float>(both >> 4);
     }
   }
 };
 
 struct Q3_K {
   static constexpr int kValues = 256, kScales = 2, kBytes = 110;
-  static constexpr bool kIsSigned = false, kHasLeast = false, kIsFloat = false;
+  static constexpr bool kIsSigned = false, kHasMinimum = false, kIsFloat = false;
   static constexpr unsigned kOffset = 4;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -96,7 +96,7 @@ struct Q3_K {
 
 struct IQ4_XS {
   static constexpr int kValues = 256, kScales = 1, kBytes = 136;
-  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
+  static constexpr bool kIsSigned = true, kHasMinimum = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {

@@ -1,18 +1,18 @@
-// blocks_of_32.cuh: GGUF's blocks of 32 values with one scale, and a least value where they end in _1.
+// blocks_of_32.cuh: GGUF's blocks of 32 values with one scale, and a minimum value where they end in _1.
 #pragma once
 #include "blocks.cuh"
 
 namespace pk {
 
-// The low and the high halves of 16 bytes; Least: with a least value; Fifths: with 32 fifth bits before the codes.
-template <bool Least, bool Fifths>
+// The low and the high halves of 16 bytes; HasMinimum: with a minimum value; Fifths: with 32 fifth bits before the codes.
+template <bool HasMinimum, bool Fifths>
 struct Nibbles {
-  static constexpr int kValues = 32, kScales = 1, kBytes = 18 + 2 * Least + 4 * Fifths;
-  static constexpr bool kIsSigned = false, kHasLeast = Least, kIsFloat = false;
-  static constexpr unsigned kOffset = Least ? 0 : Fifths ? 16 : 8;
+  static constexpr int kValues = 32, kScales = 1, kBytes = 18 + 2 * HasMinimum + 4 * Fifths;
+  static constexpr bool kIsSigned = false, kHasMinimum = HasMinimum, kIsFloat = false;
+  static constexpr unsigned kOffset = HasMinimum ? 0 : Fifths ? 16 : 8;
 
   static __device__ __forceinline__ void codes(const Byte *block, int, int four, unsigned (&to)[2]) {
-    const Byte *after = block + 2 + 2 * Least;
+    const Byte *after = block + 2 + 2 * HasMinimum;
     const unsigned packed = read_32_by_16(after + 4 * Fifths + 4 * four);
     to[0] = packed & 0x0f0f0f0fu, to[1] = packed >> 4 & 0x0f0f0f0fu;
     if (Fifths) {
@@ -22,7 +22,7 @@ struct Nibbles {
   }
   static __device__ __forceinline__ void scales(const Byte *block, int, Scales &to) {
     to.scale[0] = read_half(block);
-    if (Least) to.least[0] = -read_half(block + 2);
+    if (HasMinimum) to.minimum[0] = -read_half(block + 2);
   }
 };
 using Q4_0 = Nibbles<false, false>;
@@ -32,7 +32,7 @@ using Q5_1 = Nibbles<true, true>;
 
 struct Q8_0 {
   static constexpr int kValues = 32, kScales = 1, kBytes = 34;
-  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
+  static constexpr bool kIsSigned = true, kHasMinimum = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int, int four, unsigned (&to)[2]) {
@@ -48,7 +48,7 @@ __device__ __forceinline__ void uneven(unsigned packed, unsigned (&codes)[2]) {
 
 struct IQ4_NL {
   static constexpr int kValues = 32, kScales = 1, kBytes = 18;
-  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
+  static constexpr bool kIsSigned = true, kHasMinimum = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int, int four, unsigned (&to)[2]) {

@@ -11,7 +11,7 @@ __device__ __forceinline__ float read_float(const Byte *from) { return __uint_as
 template <int Values, bool Float>
 struct Bytes {
   static constexpr int kValues = Values, kScales = 1, kBytes = 4 + Values;
-  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = Float;
+  static constexpr bool kIsSigned = true, kHasMinimum = false, kIsFloat = Float;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -31,7 +31,7 @@ using FP8_128 = Bytes<128, true>;
 template <int Values>
 struct Fours {
   static constexpr int kValues = Values, kScales = 1, kBytes = 4 + Values / 2;
-  static constexpr bool kIsSigned = false, kHasLeast = true, kIsFloat = false;
+  static constexpr bool kIsSigned = false, kHasMinimum = true, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -41,7 +41,7 @@ struct Fours {
   static __device__ __forceinline__ void scales(const Byte *block, int, Scales &to) {
     const unsigned both = read_32(block);
     to.scale[0] = __uint_as_float(both & 0xffffff00u);
-    to.least[0] = to.scale[0] * static_cast<float>(both & 255u);
+    to.minimum[0] = to.scale[0] * static_cast<float>(both & 255u);
   }
 };
 using I4_32 = Fours<32>;
@@ -56,7 +56,7 @@ __device__ __forceinline__ void doubled_fp4(const Byte *from, unsigned (&codes)[
 // A scale of all, E4M3 scales of 16 values each, and 64 bytes of fp4. A negative scale of all is divided by.
 struct NVFP4 {
   static constexpr int kValues = 128, kScales = 2, kBytes = 76;
-  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
+  static constexpr bool kIsSigned = true, kHasMinimum = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
@@ -75,7 +75,7 @@ struct NVFP4 {
 // Exponents of 32 values each, and 64 bytes of fp4.
 struct MXFP4 {
   static constexpr int kValues = 128, kScales = 1, kBytes = 68;
-  static constexpr bool kIsSigned = true, kHasLeast = false, kIsFloat = false;
+  static constexpr bool kIsSigned = true, kHasMinimum = false, kIsFloat = false;
   static constexpr unsigned kOffset = 0;
 
   static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {

@@ -102,14 +102,14 @@ __device__ __forceinline__ void add_part(const Byte *const (&blocks)[2], int s, 
     for (int half = 0; half < 2; ++half) {
       const int own = Kind::kScales == 2 ? half : 0;
       mma(T{}, product[own], a[half], b[half]);
-      if (Kind::kHasLeast) mma(T{}, total[own], {kOne, kOne, kOne, kOne}, b[half]);
+      if (Kind::kHasMinimum) mma(T{}, total[own], {kOne, kOne, kOne, kOne}, b[half]);
     }
 #pragma unroll
     for (int own = 0; own < Kind::kScales; ++own)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         sums[tile][i] = fmaf(scales[i / 2].scale[own], product[own][i], sums[tile][i]);
-        if (Kind::kHasLeast) sums[tile][i] = fmaf(-scales[i / 2].least[own], total[own][i], sums[tile][i]);
+        if (Kind::kHasMinimum) sums[tile][i] = fmaf(-scales[i / 2].minimum[own], total[own][i], sums[tile][i]);
       }
   }
 }
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(kThreads)
       const int own = Kind::kScales == 2 ? i / 4 : 0;
       const long long column = 32 * part + 16 * (i / 4) + 4 * four + i % 4;
       float value = scales.scale[own] * code_at<Kind>(codes[i / 4], i % 4);
-      if (Kind::kHasLeast) value -= scales.least[own];
+      if (Kind::kHasMinimum) value -= scales.minimum[own];
       if (call.learned) value += widen(learned[positions[row] * call.k + column]);
       out[row * call.k + column] = convert<Out>::from(value);
     }

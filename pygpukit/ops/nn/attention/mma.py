@@ -36,7 +36,7 @@ class Block(NamedTuple):
         return f"{self.queries}x{self.keys}"
 
     def choice(self) -> dict[str, int]:
-        """What a table names it by."""
+        """The name of it in a table."""
         return {"queries": self.queries, "warps": self.warps}
 
 

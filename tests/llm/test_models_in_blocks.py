@@ -59,7 +59,7 @@ class BlocksCheckpoint(MemoryCheckpoint):
         rows = self._rows.get(name)
         return None if rows is None else (rows[0], lambda: rows[1], rows[2])
 
-    def few_bits(self, name: str) -> tuple[str, int] | None:  # type: ignore[override]
+    def quantised_weight(self, name: str) -> tuple[str, int] | None:  # type: ignore[override]
         rows = self._rows.get(name)
         return None if rows is None else (rows[0], rows[1].nbytes)
 
