@@ -7,13 +7,31 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pygpukit.llm.serving.calls import Calls, Delta
 
 if TYPE_CHECKING:
     from pygpukit.llm.generation import Alternative, Completion, Token
     from pygpukit.llm.serving.call_formats import CallFormat
+
+CallTools: TypeAlias = "tuple[CallFormat, frozenset[str]]"  # how a model writes calls, and the names of the tools
+
+
+class Written(Protocol):
+    """An answer as a protocol writes it: at once, or in the pieces of a stream."""
+
+    def complete(
+        self, completions: Sequence[Completion], samples: int, prompts: Sequence[Sequence[Token]] = ()
+    ) -> dict[str, Any]: ...
+
+    def begin(self, index: int, prompt: Sequence[Token] = ()) -> Iterator[dict[str, Any]]: ...
+
+    def token(self, index: int, token: Token) -> Iterator[dict[str, Any]]: ...
+
+    def end(self, index: int, reason: str) -> Iterator[dict[str, Any]]: ...
+
+    def usage(self, completions: Sequence[Completion], samples: int) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -23,10 +41,10 @@ class Answer:
     tools: how the model writes calls, and the names of the tools; None where calls are text.
     """
 
-    model: str
     chat: bool
     logprobs: bool
-    tools: tuple[CallFormat, frozenset[str]] | None = None
+    model: str
+    tools: CallTools | None = None
     created: int = field(default_factory=lambda: int(time.time()))
     key: str = field(default_factory=lambda: secrets.token_hex(12))
     _calls: dict[int, Calls] = field(default_factory=dict)  # of the choices of a stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,7 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pygpukit.llm.serving import bounds, embeddings, requests
+from pygpukit.llm.serving import bounds, embeddings, requests, responses
+from pygpukit.llm.serving.answers import Answer
 from pygpukit.llm.serving.completing import Completing
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.models import Models
@@ -39,6 +41,7 @@ class Application:
             Route("/v1/models/{name:path}", self._guarded(self._model_by_name)),
             Route("/v1/chat/completions", self._guarded(self._chat), methods=["POST"]),
             Route("/v1/completions", self._guarded(self._completion), methods=["POST"]),
+            Route("/v1/responses", self._guarded(self._responses), methods=["POST"]),
             Route("/v1/embeddings", self._guarded(self._embeddings), methods=["POST"]),
         ]
         middleware = [Middleware(TrustedHostMiddleware, allowed_hosts=hosts)]
@@ -101,10 +104,16 @@ class Application:
         return JSONResponse(self._models.described(request.path_params["name"])[0])
 
     async def _chat(self, request: Request) -> Response:
-        return await self._completing.answer(request, requests.chat(await _body(request)), chat=True)
+        asked = requests.chat(await _body(request))
+        return await self._completing.answer(request, asked, partial(Answer, True, asked.logprobs))
 
     async def _completion(self, request: Request) -> Response:
-        return await self._completing.answer(request, requests.completion(await _body(request)), chat=False)
+        asked = requests.completion(await _body(request))
+        return await self._completing.answer(request, asked, partial(Answer, False, asked.logprobs))
+
+    async def _responses(self, request: Request) -> Response:
+        asked, repeated = responses.parsed(await _body(request))
+        return await self._completing.answer(request, asked, partial(responses.ResponseItems, repeated))
 
     async def _embeddings(self, request: Request) -> Response:
         return await embeddings.answer(self._models, request, await _body(request))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from pygpukit.llm.generation import Completion, Figures
 from pygpukit.llm.scoring import prompt_tokens
 from pygpukit.llm.serving import bounds, requests
-from pygpukit.llm.serving.answers import Answer
+from pygpukit.llm.serving.answers import CallTools, Written
 from pygpukit.llm.serving.call_formats import CallFormat
 from pygpukit.llm.serving.driver import Running
 from pygpukit.llm.serving.errors import RequestError
@@ -23,6 +23,8 @@ from pygpukit.llm.serving.models import Models, Served
 from pygpukit.llm.serving.refusals import refusals
 from pygpukit.llm.serving.requests import Asked
 from pygpukit.llm.serving.thinking import variables_of
+
+Write: TypeAlias = "Callable[[str, CallTools | None], Written]"  # of a model's name, and its tools
 
 if TYPE_CHECKING:
     from pygpukit.llm.generation import Generation, Token
@@ -34,8 +36,8 @@ class Completing:
     def __init__(self, models: Models) -> None:
         self._models = models
 
-    async def answer(self, request: Request, asked: Asked, chat: bool) -> Response:
-        """The answer to a request of /v1/chat/completions, or of /v1/completions. Raises RequestError."""
+    async def answer(self, request: Request, asked: Asked, write: Write) -> Response:
+        """The answer to a request; write: makes the form of the answer of a model's name. Raises RequestError."""
         served = await self._models.get(asked.model)
         client = asked.user or (request.client.host if request.client else "")
         gone = asyncio.ensure_future(_gone(request))
@@ -44,7 +46,7 @@ class Completing:
         try:
             settings, call_format = self._settings(asked, served)
             tools = None if asked.tools is None or call_format is None else (call_format, asked.tools.names)
-            answer = Answer(served.model.name, chat, asked.logprobs, tools)
+            answer = write(served.model.name, tools)
             await self._check_prompts(asked, served, settings)
             echoed = await self._echoed(asked, served, gone)
             # All are opened before the answer begins, so that what is wrong with one has its status.
@@ -106,7 +108,7 @@ class Completing:
                 await run_in_threadpool(served.model.check, prompt)
 
     async def _events(
-        self, asked: Asked, answer: Answer, all_running: list[Running], echoed: list[list[Token]]
+        self, asked: Asked, answer: Written, all_running: list[Running], echoed: list[list[Token]]
     ) -> AsyncIterator[str]:
         """The pieces of a stream. Starlette cancels this when the client goes."""
         completions = _nothing(asked, echoed)
@@ -170,7 +172,8 @@ class _Stream(StreamingResponse):  # type: ignore[misc,unused-ignore]
 
 def _event(body: dict[str, Any]) -> str:
     # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
-    return f"data: {json.dumps(body)}\n\n"
+    name = f"event: {body['type']}\n" if "type" in body else ""
+    return f"{name}data: {json.dumps(body)}\n\n"
 
 
 def _nothing(asked: Asked, echoed: list[list[Token]]) -> list[Completion]:

@@ -73,7 +73,11 @@ class Asked:
 
 def chat(raw: bytes) -> Asked:
     """A request of /v1/chat/completions. Raises RequestError."""
-    body = fields.parsed(raw, _COMMON | _CHAT | _IGNORED, _REFUSED)
+    return chat_of(fields.parsed(raw, _COMMON | _CHAT | _IGNORED, _REFUSED))
+
+
+def chat_of(body: Mapping[str, Any]) -> Asked:
+    """A request of its fields. Raises RequestError."""
     logprobs = fields.boolean(body, "logprobs")
     top = fields.number(body, "top_logprobs", whole=True)
     if top is not None and not logprobs:
