@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,18 @@ from pygpukit.jit.inspect.cubin import read_cubin
 from pygpukit.kernels import KernelSpec, builder, registry
 from pygpukit.kernels.planning import planning
 from pygpukit.models import cutlass
-from pygpukit.ops.matmul.cutlass import product, raster, scaled
+from pygpukit.ops.matmul import choose
+from pygpukit.ops.matmul.cutlass import product, raster, room, scaled
+from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import tensor_maps
 
 SEED = secrets.randbits(32)
+
+
+@pytest.fixture(autouse=True)
+def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other tests go without CUTLASS."""
+    monkeypatch.delenv("PYGPUKIT_NO_CUTLASS", raising=False)
 
 
 @pytest.fixture
@@ -233,6 +242,27 @@ def test_refusals_name_what_is_wrong(headers: Path, monkeypatch: pytest.MonkeyPa
     with planning("sm_90a"):
         assert "fetch them with: pygpukit get cutlass; leave backend out" in refused(half, half)
         assert gp.matmul_plan(half, half).backend != "cutlass"
+
+
+@pytest.mark.usefixtures("headers")
+def test_plans_take_it_where_the_table_says_that_it_is_faster() -> None:
+    def plan(m: int, n: int, k: int, dtype: str = "bfloat16", **settings: Any) -> Any:
+        return gp.matmul_plan(gp.empty((m, k), dtype), gp.empty((k, n), dtype), **settings)
+
+    with planning("sm_90a"):
+        kernels = choose._TENSOR_CORES[0]
+        rest = [kernel for kernel in kernels if kernel not in (product, scaled)]
+        for m, n, k in ((4096, 4096, 4096), (8192, 1024, 8192), (1024, 1024, 1024), (17, 4096, 4096)):
+            p = Problem.of("half", gp.empty((m, k), "bfloat16"), gp.empty((k, n), "bfloat16"), gp.bfloat16)
+            taking = [kernel.time_us(p) for kernel in rest if not kernel.refusal(p)]
+            faster = product.time_us(p) < min(taking)
+            chosen = plan(m, n, k)
+            assert (chosen.backend == "cutlass") == faster
+            if faster:
+                assert chosen.reason.endswith("faster than the other kernels by times of an H100, with the same bits")
+        assert plan(1024, 1024, 1024).backend != "cutlass"
+        assert scaled.refusal(p) == product.refusal(replace(p, family="tf32")) == room.UNMEASURED
+        assert "finish a product in their launch" in product.refusal(replace(p, epilogue="elements"))
 
 
 def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ _STEPS, _MEMORY = ("step_us", "wave_us", "alone_us"), ("us_per_mb",)
 
 @plans.follows
 def table() -> dict[str, Any]:
-    """The parts of a table: "tiles" by family, "hopper", "turns", "skinny", "odd", "mma", "mma tf32",
+    """The parts of a table: "tiles" by family, "hopper", "turns", "cutlass", "skinny", "odd", "mma", "mma tf32",
     "mma fp8". Raises as plans.table()."""
     listed = plans.read(_H100, FAMILY)
     if _is_none():

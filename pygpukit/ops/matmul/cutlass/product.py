@@ -11,8 +11,8 @@ from math import inf, prod
 from typing import TYPE_CHECKING
 
 from pygpukit.core import device
-from pygpukit.core.choices import by_device
 from pygpukit.kernels import launch
+from pygpukit.ops import plans
 from pygpukit.ops.matmul import times
 from pygpukit.ops.matmul.cutlass import room
 from pygpukit.ops.matmul.cutlass.room import Shape
@@ -36,6 +36,8 @@ SHAPES = (Shape(128, 256), Shape(128, 128))
 
 def refusal(p: Problem) -> str:
     """Why plans do not take these kernels for a product, "" where they may."""
+    if p.epilogue:
+        return "the kernels in sm90/ finish a product in their launch, with the same bits"
     return unsupported(p) if room.measured(p.family or "") else room.UNMEASURED
 
 
@@ -79,18 +81,17 @@ def does(p: Problem) -> str:
 
 def _sizes(p: Problem) -> tuple[int, int, int, int, int, int]:
     products, m, n, k = p.folded.extents
-    return m, n, k, products, p.dtype.itemsize, device.current().sm_count
+    return m, n, k, products, p.dtype.itemsize, room.clusters()
 
 
-@by_device
+@plans.follows
 def _fastest(family: str, itemsize: int, extents: tuple[int, int, int, int]) -> Shape:
     products, m, n, k = extents
-    multiprocessors = device.current().sm_count
     if measured := room.measured(family):
-        best = min(measured, key=lambda tile: tile.time_us(m, n, k, products, itemsize, multiprocessors))
-        return Shape(best.rows, best.columns)
+        best = min(measured, key=lambda tile: tile.time_us(m, n, k, products, itemsize, room.clusters()))
+        return Shape(best.rows // common.CLUSTER, best.columns)
     wide = SHAPES[0]
-    return wide if products * -(-m // wide.rows) * -(-n // wide.columns) >= multiprocessors else SHAPES[1]
+    return wide if products * -(-m // wide.rows) * -(-n // wide.columns) >= device.current().sm_count else SHAPES[1]
 
 
 def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:

@@ -13,7 +13,7 @@ from pygpukit.core.choices import by_device
 from pygpukit.jit.cutlass import place
 from pygpukit.kernels import KernelSpec, builder
 from pygpukit.kernels.structure import in_header
-from pygpukit.ops import copying, raw
+from pygpukit.ops import copying, plans, raw
 from pygpukit.ops.matmul import precision, times
 from pygpukit.ops.matmul.cutlass import raster
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, aligned_length
@@ -73,10 +73,15 @@ def missing(kernel: KernelSpec, extents: tuple[int, int, int, int]) -> str:
     return builder.missing(kernel) or tensor_maps.refusal()
 
 
-@by_device
+@plans.follows
 def measured(family: str) -> tuple[Tile, ...]:
-    """The tiles of a family that the device's table has times of."""
+    """The tiles of a family that the device's table has times of, of a cluster's blocks together."""
     return tuple(Tile(**fields) for fields in times.table().get("cutlass", {}).get(family, []))
+
+
+def clusters() -> int:
+    """Clusters that the current device runs at a time."""
+    return max(device.current().sm_count // common.CLUSTER, 1)
 
 
 def call(extents: tuple[int, int, int, int], shape: Shape) -> tuple[bytes, int]:
@@ -94,7 +99,7 @@ def call(extents: tuple[int, int, int, int], shape: Shape) -> tuple[bytes, int]:
         swizzle=tiles.swizzle,
         along_m=tiles.along_m,
     )
-    return packed, min(products * tiles.product, device.current().sm_count // common.CLUSTER * common.CLUSTER)
+    return packed, min(products * tiles.product, clusters() * common.CLUSTER)
 
 
 def target(out: GPUArray) -> GPUArray:
