@@ -3,8 +3,8 @@
 //
 // A kind reads 32 values of a block at a time, its part `s`; four lanes share them. Lane `four` gets values 4 four to
 // 4 four + 3, and those 16 further, as the bytes of two words: codes without sign, of which kOffset is 0, or int8 where
-// kIsSigned, or E4M3 where kIsFloat, too. A value is scale * code - minimum; kScales: one of each for all 32, or one for
-// each half.
+// kIsSigned, or E4M3 where kIsFloat, too. A value is scale * code - minimum; kScales: one of each for all 32, or one
+// for each half.
 #pragma once
 #include "mma.cuh"
 
@@ -25,29 +25,32 @@ __device__ __forceinline__ unsigned read_32_by_16(const Byte *from) { return rea
 __device__ __forceinline__ unsigned read_32(const Byte *from) { return *reinterpret_cast<const unsigned *>(from); }
 __device__ __forceinline__ float read_half(const Byte *from) { return widen(*reinterpret_cast<const half_t *>(from)); }
 
-// Four codes as two pairs of numbers: those of bytes 0 and 2, and of bytes 1 and 3. Exact: a number with the code in
-// its mantissa, less the number without.
+// Four codes as two pairs of bfloat16, in their order. Exact: a number with the code in its mantissa, less the number
+// without.
 template <class Kind>
-__device__ __forceinline__ void to_pairs(bfloat16_t, unsigned codes, Pair (&to)[2]) {
+__device__ __forceinline__ void to_pairs(unsigned codes, Pair (&to)[2]) {
   constexpr Pair kOne = 0x3f803f80u;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const unsigned two = codes >> 8 * i & 0x00ff00ffu;
     Pair with, without, factor = kOne;
-    if (Kind::kIsFloat) {  // with an exponent that is less by 120
-      with = (two & 0x007f007fu) << 4 | (two & 0x00800080u) << 8;
-      without = 0x80008000u;
-      factor = 0x7b807b80u;
-    } else if (Kind::kIsSigned) {  // 128 + 7 bits less 128 or 256
-      with = (two & 0x007f007fu) | 0x43004300u;
-      without = (two & 0x00800080u) | 0xc300c300u;
+    if (Kind::kIsFloat || Kind::kIsSigned) {
+      const unsigned two = __byte_perm(codes, 0u, i ? 0x4342u : 0x4140u);
+      if (Kind::kIsFloat) {  // with an exponent that is less by 120
+        with = (two & 0x007f007fu) << 4 | (two & 0x00800080u) << 8;
+        without = 0x80008000u;
+        factor = 0x7b807b80u;
+      } else {  // 128 and 7 bits, less 128 or 256
+        with = (two & 0x007f007fu) | 0x43004300u;
+        without = (two & 0x00800080u) | 0xc300c300u;
+      }
     } else {
-      with = two | 0x43004300u;
+      with = __byte_perm(codes, 0x43434343u, i ? 0x4342u : 0x4140u);
       without = 0xc300c300u + Kind::kOffset * 0x00010001u;
     }
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(to[i]) : "r"(with), "r"(factor), "r"(without));
   }
 }
+
 // Code `place` of a word.
 template <class Kind>
 __device__ __forceinline__ float code_at(unsigned codes, int place) {

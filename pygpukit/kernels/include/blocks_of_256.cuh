@@ -20,11 +20,11 @@ struct Eight {
     }
   }
   static __device__ __forceinline__ void scales(const Byte *block, int s, Scales &to) {
-    const int i = s % 4, low = block[4 + i], mid = block[8 + i], high = block[12 + i];
-    const int scale = s < 4 ? low & 63 : (high & 15) | low >> 6 << 4;
-    const int minimum = s < 4 ? mid & 63 : high >> 4 | mid >> 6 << 4;
-    to.scale[0] = read_half(block) * static_cast<float>(scale);
-    to.minimum[0] = read_half(block + 2) * static_cast<float>(minimum);
+    const unsigned low = read_32(block + 4), mid = read_32(block + 8), high = read_32(block + 12);
+    const unsigned scales = s < 4 ? low & 0x3f3f3f3fu : (high & 0x0f0f0f0fu) | (low >> 2 & 0x30303030u);
+    const unsigned minima = s < 4 ? mid & 0x3f3f3f3fu : (high >> 4 & 0x0f0f0f0fu) | (mid >> 2 & 0x30303030u);
+    to.scale[0] = read_half(block) * static_cast<float>(scales >> 8 * (s % 4) & 255u);
+    to.minimum[0] = read_half(block + 2) * static_cast<float>(minima >> 8 * (s % 4) & 255u);
   }
 };
 using Q4_K = Eight<false>;
@@ -66,7 +66,8 @@ struct Q2_K {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int both = block[2 * s + half];
-      to.scale[half] = scale * static_cast<float>(both & 15), to.minimum[half] = minimum * static_cast<float>(both >> 4);
+      to.scale[half] = scale * static_cast<float>(both & 15),
+      to.minimum[half] = minimum * static_cast<float>(both >> 4);
     }
   }
 };

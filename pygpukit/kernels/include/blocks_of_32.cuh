@@ -4,7 +4,8 @@
 
 namespace pk {
 
-// The low and the high halves of 16 bytes; HasMinimum: with a minimum value; Fifths: with 32 fifth bits before the codes.
+// The low and the high halves of 16 bytes; HasMinimum: with a minimum value; Fifths: with 32 fifth bits before the
+// codes.
 template <bool HasMinimum, bool Fifths>
 struct Nibbles {
   static constexpr int kValues = 32, kScales = 1, kBytes = 18 + 2 * HasMinimum + 4 * Fifths;

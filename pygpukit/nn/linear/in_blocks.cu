@@ -42,81 +42,138 @@ __device__ __forceinline__ long long weight_row(int line, long long n) {
   return line < kOwn ? row : n + row;
 }
 
-// A chunk's bytes, on their way to a stage. One cp.async group, empty behind the last chunk.
+// A warp's chunks of its tile's lines, on their way to its stages: two lanes bring a line.
 template <class Kind, int kEpilogue>
-__device__ __forceinline__ void ask(Byte *stage, const Byte *w, long long chunk, const BlocksCall &call) {
+struct Chunks {
   using S = Staged<Kind>;
-  const long long begin = chunk * S::kBytes, left = call.row_bytes - begin;
-  if (left > 0) {
-    const int bytes = static_cast<int>(left < S::kBytes ? left : S::kBytes);
-#pragma unroll 1
-    for (int i = threadIdx.x % 32; i < kTileRows * S::kPieces; i += 32) {
-      const int line = i / S::kPieces, piece = i % S::kPieces;
-      const long long from = weight_row<kEpilogue>(line, call.n) * call.row_bytes + begin;
-      const long long at = from / 16 * 16 + 16 * piece;
-      if (at >= from + bytes) continue;
-      const long long rest = call.size - at;
-      copy_ahead<16>(stage + line * S::kPitch + 16 * piece, w + at, static_cast<int>(rest < 16 ? rest : 16));
-    }
-  }
-  end_stage();
-}
+  static constexpr int kEach = (S::kPieces + 1) / 2;  // of a lane
+  static_assert(kWarps * S::kBytes % 16 == 0, "all chunks of a warp begin as far from a multiple of 16");
+  const Byte *from;      // this lane's first piece of the next chunk
+  Byte *to;              // of the first stage
+  long long rest, left;  // bytes from there to the end of the weight; from the chunk to the end of the line
+  int low;               // of the chunk's first byte in its piece
 
-// x's values 4 four to 4 four + 3, and those 16 further, as to_pairs() orders them.
-template <class T>
-__device__ __forceinline__ void read_x(const T *x, Pair (&to)[2][2]) {
+  __device__ __forceinline__ Chunks(Byte *memory, const Byte *w, const BlocksCall &call) {
+    const int lane = threadIdx.x % 32, line = lane / 2, skip = 16 * (lane % 2);
+    const long long begin = threadIdx.x / 32 * static_cast<long long>(S::kBytes);
+    const long long at = weight_row<kEpilogue>(line, call.n) * call.row_bytes + begin;
+    low = static_cast<int>(at % 16), left = call.row_bytes - begin;
+    from = w + (at - low + skip), rest = call.size - (at - low + skip);
+    to = memory + line * S::kPitch + skip;
+  }
+  // One cp.async group, empty behind the last chunk.
+  __device__ __forceinline__ void ask(int stage) {
+    const int bytes = left < S::kBytes ? static_cast<int>(left) : S::kBytes;
+    const int end = left > 0 ? low + bytes - 16 * static_cast<int>(threadIdx.x % 2) : 0;
+    Byte *const own = to + stage * S::kStage;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const uint2 words = *reinterpret_cast<const uint2 *>(x + 16 * half);
-    to[half][0] = __byte_perm(words.x, words.y, 0x5410u), to[half][1] = __byte_perm(words.x, words.y, 0x7632u);
+    for (int i = 0; i < kEach; ++i)
+      if (32 * i < end) {
+        if (rest >= 32 * i + 16)
+          copy_ahead<16>(own + 32 * i, from + 32 * i);
+        else
+          copy_ahead<16>(own + 32 * i, from + 32 * i, static_cast<int>(rest - 32 * i));
+      }
+    end_stage();
+    constexpr int kStep = kWarps * S::kBytes;
+    from += kStep, rest -= kStep, left -= kStep;
   }
+};
+
+// c = a @ b^T, as mma(), which adds to c.
+__device__ __forceinline__ void mma_from_zero(float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
 }
 
-// Part s of a chunk: sums += 32 of k of two rows of the weight, at `group` and group + 8 of the tile, and kTiles times
-// 8 rows of x. x: at this part's values, of row `group`.
-template <class T, class Kind, int kTiles>
-__device__ __forceinline__ void add_part(const Byte *const (&blocks)[2], int s, const T *x, long long k, int rows,
-                                         float (&sums)[kTiles][4]) {
-  constexpr Pair kOne = 0x3f803f80u;
-  const int group = threadIdx.x % 32 / 4, four = threadIdx.x % 4;
+// Two rows of the weight, at `group` and group + 8 of the tile: 32 values of each, as mma() takes them.
+struct PartOfWeight {
   Pair a[2][4];
   Scales scales[2];
+
+  template <class Kind>
+  __device__ __forceinline__ void read(Kind, const Byte *const (&blocks)[2], int s) {
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    unsigned codes[2];
-    Kind::codes(blocks[i], s, four, codes);
-    Kind::scales(blocks[i], s, scales[i]);
+    for (int i = 0; i < 2; ++i) {
+      unsigned codes[2];
+      Kind::codes(blocks[i], s, threadIdx.x % 4, codes);
+      Kind::scales(blocks[i], s, scales[i]);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      Pair pairs[2];
-      to_pairs<Kind>(T{}, codes[half], pairs);
-      a[half][i] = pairs[0], a[half][2 + i] = pairs[1];
+      for (int half = 0; half < 2; ++half) {
+        Pair pairs[2];
+        to_pairs<Kind>(codes[half], pairs);
+        a[half][i] = pairs[0], a[half][2 + i] = pairs[1];
+      }
+    }
+  }
+};
+
+// x's values 4 four to 4 four + 3, and those 16 further, of one row; zeros where there is none.
+struct PartOfX {
+  uint2 halves[2];
+
+  __device__ __forceinline__ void read(const bfloat16_t *x, bool there) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      halves[half] = there ? *reinterpret_cast<const uint2 *>(x + 16 * half) : uint2{};
+  }
+};
+
+// sums += 32 of k of 16 rows of the weight and 8 rows of x.
+template <class Kind>
+__device__ __forceinline__ void add_part(const PartOfWeight &weight, const PartOfX &x, float (&sums)[4]) {
+  constexpr Pair kOnes[4] = {0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u};
+  float product[2][4], total[2][4];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Pair b[2] = {x.halves[half].x, x.halves[half].y};
+    if (half == 0 || Kind::kScales == 2) {
+      mma_from_zero(product[half], weight.a[half], b);
+      if (Kind::kHasMinimum) mma_from_zero(total[half], kOnes, b);
+    } else {
+      mma(bfloat16_t{}, product[0], weight.a[half], b);
+      if (Kind::kHasMinimum) mma(bfloat16_t{}, total[0], kOnes, b);
     }
   }
 #pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    Pair b[2][2] = {};
-    if (8 * tile + group < rows) read_x(x + 8 * tile * k, b);
-    float product[Kind::kScales][4] = {}, total[Kind::kScales][4] = {};
+  for (int own = 0; own < Kind::kScales; ++own)
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int own = Kind::kScales == 2 ? half : 0;
-      mma(T{}, product[own], a[half], b[half]);
-      if (Kind::kHasMinimum) mma(T{}, total[own], {kOne, kOne, kOne, kOne}, b[half]);
+    for (int i = 0; i < 4; ++i) {
+      sums[i] = fmaf(weight.scales[i / 2].scale[own], product[own][i], sums[i]);
+      if (Kind::kHasMinimum) sums[i] = fmaf(-weight.scales[i / 2].minimum[own], total[own][i], sums[i]);
     }
+}
+
+// A chunk that has come: sums += its products. x: at the chunk's values of row `group`; parts: of 32 values, all where
+// kAll.
+template <class Kind, int kTiles, bool kAll>
+__device__ __forceinline__ void add_chunk(const Byte *const (&lines)[2], const bfloat16_t *x,
+                                          const PartOfX (&first)[kTiles == 1 ? kChunk / 32 : 1], int parts, long long k,
+                                          int rows, float (&sums)[kTiles][4]) {
+  constexpr int kParts = Kind::kValues / 32;
 #pragma unroll
-    for (int own = 0; own < Kind::kScales; ++own)
+  for (int s = 0; s < kChunk / 32; ++s) {
+    if (!kAll && s >= parts) break;
+    const Byte *const blocks[2] = {lines[0] + s / kParts * Kind::kBytes, lines[1] + s / kParts * Kind::kBytes};
+    PartOfWeight weight;
+    weight.read(Kind{}, blocks, s % kParts);
+    if constexpr (kTiles == 1) {
+      add_part<Kind>(weight, first[s], sums[0]);
+    } else {
+      PartOfX others[kTiles];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sums[tile][i] = fmaf(scales[i / 2].scale[own], product[own][i], sums[tile][i]);
-        if (Kind::kHasMinimum) sums[tile][i] = fmaf(-scales[i / 2].minimum[own], total[own][i], sums[tile][i]);
-      }
+      for (int tile = 0; tile < kTiles; ++tile)
+        others[tile].read(x + 8 * tile * k + 32 * s, 8 * tile + static_cast<int>(threadIdx.x % 32 / 4) < rows);
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) add_part<Kind>(weight, others[tile], sums[tile]);
+    }
   }
 }
 
 // kTiles times 8 rows of x a block; blocks in y are further rows. bias: the first is that of the first column.
 template <class T, class Out, class Kind, int kTiles, int kEpilogue>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kTiles == 1 ? 2 : 1)
     linear_in_blocks(const T *x, const Byte *w, const T *bias, Out *out, const __grid_constant__ BlocksCall call) {
   using S = Staged<Kind>;
   extern __shared__ uint4 staged[];
@@ -124,34 +181,36 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kOwn = kEpilogue == kSilu ? kTileRows / 2 : kTileRows;
   const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, four = threadIdx.x % 4;
   Byte *const memory = reinterpret_cast<Byte *>(staged) + warp * S::kWarp;
+  Chunks<Kind, kEpilogue> chunks(memory, w, call);
 #pragma unroll
-  for (int i = 0; i < S::kStages; ++i) ask<Kind, kEpilogue>(memory + i * S::kStage, w, warp + kWarps * i, call);
+  for (int i = 0; i < S::kStages; ++i) chunks.ask(i);
   let_next_begin();
   await_previous();
   const long long first_row = static_cast<long long>(blockIdx.y) * 8 * kTiles;
   const int rows = static_cast<int>(call.rows - first_row < 8 * kTiles ? call.rows - first_row : 8 * kTiles);
   const T *own = x + (first_row + group) * call.k + 4 * four;
-  const int low[2] = {static_cast<int>(weight_row<kEpilogue>(group, call.n) * call.row_bytes % 16),
-                      static_cast<int>(weight_row<kEpilogue>(group + 8, call.n) * call.row_bytes % 16)};
+  const int low[2] = {__shfl_sync(0xffffffffu, chunks.low, 2 * group),
+                      __shfl_sync(0xffffffffu, chunks.low, 2 * group + 16)};
   float sums[kTiles][4] = {};
   int at = 0;
 #pragma unroll 1
-  for (long long chunk = warp; chunk * kChunk < call.k; chunk += kWarps) {
+  for (long long k = warp * kChunk; k < call.k; k += kWarps * kChunk) {
+    PartOfX first[kTiles == 1 ? kChunk / 32 : 1];  // on its way while the chunk comes
+    const int count = call.k - k < kChunk ? static_cast<int>(call.k - k) / 32 : kChunk / 32;
+    if constexpr (kTiles == 1) {
+#pragma unroll
+      for (int s = 0; s < kChunk / 32; ++s) first[s].read(own + k + 32 * s, group < rows && s < count);
+    }
     wait_for_stage<S::kStages - 1>();
     __syncwarp();
-    Byte *const stage = memory + at * S::kStage;
-    const int begin = static_cast<int>(chunk * S::kBytes % 16);
-    const Byte *const lines[2] = {stage + group * S::kPitch + (low[0] + begin) % 16,
-                                  stage + (group + 8) * S::kPitch + (low[1] + begin) % 16};
-#pragma unroll
-    for (int s = 0; s < kChunk / 32; ++s) {
-      if (chunk * kChunk + 32 * s >= call.k) break;
-      constexpr int kParts = Kind::kValues / 32;
-      const Byte *const blocks[2] = {lines[0] + s / kParts * Kind::kBytes, lines[1] + s / kParts * Kind::kBytes};
-      add_part<T, Kind, kTiles>(blocks, s % kParts, own + chunk * kChunk + 32 * s, call.k, rows, sums);
-    }
+    const Byte *const stage = memory + at * S::kStage + group * S::kPitch;
+    const Byte *const lines[2] = {stage + low[0], stage + 8 * S::kPitch + low[1]};
+    if (count == kChunk / 32)
+      add_chunk<Kind, kTiles, true>(lines, own + k, first, count, call.k, rows, sums);
+    else
+      add_chunk<Kind, kTiles, false>(lines, own + k, first, count, call.k, rows, sums);
     __syncwarp();
-    ask<Kind, kEpilogue>(stage, w, chunk + static_cast<long long>(kWarps) * S::kStages, call);
+    chunks.ask(at);
     at = at + 1 == S::kStages ? 0 : at + 1;
   }
 #pragma unroll
