@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from device_facts import Facts
 from llm import tiny
-from llm.test_in_blocks import KINDS, BlocksCheckpoint
+from llm.test_models_in_blocks import KINDS, BlocksCheckpoint
 from llm.tiny_weights import CONFIGS, tensors
 
 from pygpukit.llm.weights import from_checkpoint
