@@ -32,6 +32,7 @@ _LONG_ROW = 256  # row_work.cuh: kLongRow
 _BLOCK = 128  # threads of a block, unless a row needs more
 _PAIRED = 256  # at most, of a block whose groups have two rows
 _SHORT = 4  # rows of a group whose threads have a load of each: row_work.cuh, packs_held()
+TOGETHER = (2, _SHORT)  # rows of a group of threads, of several
 _PAIR_LOADS = _WARP * _HELD // 2  # of a row of which a warp has two
 _SIDE = 256  # of a block with rows side by side
 

@@ -86,6 +86,7 @@ def _rows(ctype: str) -> Iterator[Call]:
             x = numbers(dtype, 2, length + extra)
             yield Call(gp.softmax, (x,))
             yield Call(gp.log_softmax, (x,))
+            yield Call(lambda x: gp.softmax(x[:, 1:]), (x,))  # rows do not follow each other
             for weights in dict.fromkeys((dtype, "float32" if dtype != "float64" else dtype)):
                 scale, shift = numbers(weights, length + extra), numbers(weights, length + extra)
                 yield Call(gp.rmsnorm, (x, scale))

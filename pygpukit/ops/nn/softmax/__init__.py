@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["log_softmax", "softmax"]
 
-SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=kernels.SAME_BITS)
+SOURCE = kernels.KernelSpec(__file__, "softmax.cu", options=(*kernels.SAME_BITS, *kernels.GENERIC_LAMBDAS))
 _WORK = SOURCE.structure("SoftmaxWork")
 _PART_BYTES = 32768  # of a long row, at least: eight packs of each of softmax.cu's threads
 _MAX_PARTS = 1024
@@ -50,6 +50,7 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     for name in rowwise.FLOATS:
         ctype, itemsize = CTYPES[name], DataType.from_string(name).itemsize
         yield tuple(rowwise.kernels("softmax", ctype, itemsize, long=("parts", "apply")))
+        yield tuple(_staged(ctype, together) for together in rowwise.TOGETHER)
 
 
 def _softmax(name: str, a: GPUArray, axis: int, out: GPUArray | None) -> GPUArray:
@@ -78,12 +79,19 @@ def _on_device(name: str, a: GPUArray, axis: int, out: GPUArray) -> None:
     grid, block = (work.blocks * chunks, 1, 1), (work.threads, 1, 1)
     ctype = CTYPES[a.dtype.name]
     if work.form != "long":
-        kernels.launch(SOURCE.of(work.kernel("softmax", ctype)), grid, block, elements, out, parameters)
+        follow = axis == a.ndim - 1 and a.is_contiguous() and out.is_contiguous()  # rows follow each other in memory
+        staged = follow and not work.dense and work.together in rowwise.TOGETHER
+        expression = _staged(ctype, work.together) if staged else work.kernel("softmax", ctype)
+        kernels.launch(SOURCE.of(expression), grid, block, elements, out, parameters)
         return
     states = native.empty((work.blocks * chunks * 2,), "float64" if a.itemsize == 8 else "float32")
     flag = "true" if work.dense else "false"
     kernels.launch(SOURCE.of(f"pk::softmax_parts<{ctype}, {flag}>"), grid, block, elements, states, parameters)
     kernels.launch(SOURCE.of(f"pk::softmax_apply<{ctype}, {flag}>"), grid, block, elements, out, states, parameters)
+
+
+def _staged(ctype: str, together: int) -> str:
+    return f"pk::softmax_staged<{ctype}, {together}>"
 
 
 def _parts(size: int, itemsize: int) -> tuple[int, int]:

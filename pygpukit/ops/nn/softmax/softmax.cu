@@ -40,30 +40,16 @@ __device__ __forceinline__ void read_near(const T *in, const SoftmaxWork &work, 
   for (int k = 0; k < Each; ++k) held[k] = coming[k].arrived();
 }
 
-// A group of threads has one row or, where they are short, two or four, which share every wait.
-template <class T, bool Dense, int Threads, int Together>
-__global__ void __launch_bounds__(Threads, min_blocks<Threads>(sizeof(T) > 2 ? 8
-                                                                 : Dense       ? 5
-                                                                               : 6))
-    softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
+// The results of packs of rows; store takes number of the row, of the pack, and the pack.
+template <class T, bool Whole, int Together, int Each, class Store>
+__device__ __forceinline__ void softmax_packs(const Held<T, per_load<T>()> (&held)[Together][Each],
+                                              const Row (&rows)[Together], const SoftmaxWork &work,
+                                              const Store &store) {
   using A = compute_t<T>;
   constexpr int N = per_load<T>();
-  constexpr int Each = packs_held(Together);
   __shared__ A tops[32][Together], sums[32][Together];
   const int lanes = static_cast<int>(work.row.lanes);
   const int size = static_cast<int>(work.row.size);
-  Row rows[Together];
-  Held<T, N> held[Together][Each];
-#pragma unroll
-  for (int r = 0; r < Together; ++r) {
-    rows[r] = own_row(work.row, Together, r);
-    const T none = convert<T>::from(lowest<A>());
-    if constexpr (Dense) {
-      read_row<true>(in, work.row, rows[r], none, held[r]);
-    } else {
-      read_near(in, work, rows[r], in == out, none, held[r]);
-    }
-  }
   A values[Together][Each][N], top[Together], sum[Together] = {};
 #pragma unroll
   for (int r = 0; r < Together; ++r) {
@@ -87,7 +73,7 @@ __global__ void __launch_bounds__(Threads, min_blocks<Threads>(sizeof(T) > 2 ? 8
         const A value = values[r][k][j] - top[r];
         const A exponential = exponential_of<T>(value);
         values[r][k][j] = work.log ? value : exponential;
-        part += Dense || i + j < size ? exponential : A(0);
+        part += Whole || i + j < size ? exponential : A(0);
       }
       if (i < size) sum[r] += part;
     }
@@ -100,13 +86,101 @@ __global__ void __launch_bounds__(Threads, min_blocks<Threads>(sizeof(T) > 2 ? 8
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
       if (k * lanes * N >= size) break;
-      const int i = (k * lanes + rows[r].lane) * N;
       for (int j = 0; j < N; ++j) {
         values[r][k][j] = work.log ? values[r][k][j] - logarithm : share<T>(values[r][k][j], sum[r], inverse);
       }
-      write<Dense>(out + rows[r].out, work.row, i, rows[r].present ? size : 0, narrow_pack<T, N>(values[r][k]));
+      store(r, k, narrow_pack<T, N>(values[r][k]));
     }
   }
+}
+
+// A group of threads has one row or, where they are short, two or four, which share every wait.
+template <class T, bool Dense, int Threads, int Together>
+__global__ void __launch_bounds__(Threads, min_blocks<Threads>(sizeof(T) > 2 ? 8
+                                                               : Dense       ? 5
+                                                                             : 6))
+    softmax_rows(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
+  constexpr int N = per_load<T>(), Each = packs_held(Together);
+  const int lanes = static_cast<int>(work.row.lanes), size = static_cast<int>(work.row.size);
+  Row rows[Together];
+  Held<T, N> held[Together][Each];
+#pragma unroll
+  for (int r = 0; r < Together; ++r) {
+    rows[r] = own_row(work.row, Together, r);
+    const T none = convert<T>::from(lowest<compute_t<T>>());
+    if constexpr (Dense) {
+      read_row<true>(in, work.row, rows[r], none, held[r]);
+    } else {
+      read_near(in, work, rows[r], in == out, none, held[r]);
+    }
+  }
+  softmax_packs<T, Dense>(held, rows, work, [&](int r, int k, const Pack<T, N> &pack) {
+    const int i = (k * lanes + rows[r].lane) * N;
+    write<Dense>(out + rows[r].out, work.row, i, rows[r].present ? size : 0, pack);
+  });
+}
+
+constexpr int kStagedThreads = 128, kStagedBytes = 16384;  // of a block: its rows
+
+// As softmax_rows(), of short rows that follow each other in memory and begin anywhere: a block copies its rows to
+// shared memory and back by whole packs of memory. The elements of a thread, and so the bits, are the same.
+template <class T, int Together>
+__global__ void __launch_bounds__(kStagedThreads, Together > 2 ? 8 : 4)
+    softmax_staged(const T *in, T *out, const __grid_constant__ SoftmaxWork work) {
+  constexpr int N = per_load<T>(), Each = packs_held(Together);
+  alignas(16) __shared__ T staged[kStagedBytes / sizeof(T) + N];
+  const int lanes = static_cast<int>(work.row.lanes), size = static_cast<int>(work.row.size);
+  const int groups = kStagedThreads / lanes;
+  const long long first = static_cast<long long>(blockIdx.x) * (groups * Together), left = work.row.kept.size - first;
+  const int elements = static_cast<int>(left < groups * Together ? left : groups * Together) * size;
+  const T *const from = in + work.row.kept.start[0] + first * size;
+  T *const to = out + work.row.kept.start[1] + first * size;
+  // Calls what takes places of packs in shared memory that begin where one of memory does, and of single elements.
+  const auto each_pack = [&](int by, const auto &whole, const auto &single) {
+    for (int i = static_cast<int>(threadIdx.x) * N; i < elements + by; i += kStagedThreads * N) {
+      if (i >= by && i + N <= elements + by) {
+        whole(i);
+      } else {
+        for (int j = i; j < i + N; ++j) {
+          if (j >= by && j < elements + by) single(j);
+        }
+      }
+    }
+  };
+  const int by_in = phase<N>(from), by_out = phase<N>(to);
+  each_pack(
+      by_in, [&](int i) { store_pack<N>(staged + i, load_pack<N>(from + (i - by_in))); },
+      [&](int i) { staged[i] = from[i - by_in]; });
+  __syncthreads();
+  Row rows[Together];
+  Held<T, N> held[Together][Each];
+  const T none = convert<T>::from(lowest<compute_t<T>>());
+  const auto place_of = [&](int r) { return (r * groups + static_cast<int>(threadIdx.x) / lanes) * size; };
+#pragma unroll
+  for (int r = 0; r < Together; ++r) {
+    rows[r] = own_row(work.row, Together, r);
+    const T *const row = staged + by_in + place_of(r);
+    const int end = rows[r].present ? size : 0;
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      const int i = (k * lanes + rows[r].lane) * N;
+      Pack<T, N> pack;
+      for (int j = 0; j < N; ++j) pack.v[j] = i + j < end ? row[i + j] : none;
+      held[r][k].keep(pack);
+    }
+  }
+  __syncthreads();  // nobody reads the input any more
+  softmax_packs<T, false>(held, rows, work, [&](int r, int k, const Pack<T, N> &pack) {
+    const int i = (k * lanes + rows[r].lane) * N, end = rows[r].present ? size : 0;
+    T *const row = staged + by_out + place_of(r);
+    for (int j = 0; j < N; ++j) {
+      if (i + j < end) row[i + j] = pack.v[j];
+    }
+  });
+  __syncthreads();
+  each_pack(
+      by_out, [&](int i) { store_pack<N>(to + (i - by_out), load_pack<N>(staged + i)); },
+      [&](int i) { to[i - by_out] = staged[i]; });
 }
 
 // Rows that are too long to be held, in parts of `chunk` elements, a block each: first the largest element and the sum
