@@ -161,3 +161,26 @@ __global__ void k(const int *x, int *places, int *out) {
 def test_a_header_that_is_not_there_is_told_with_a_remedy(header: str, remedy: str) -> None:
     with pytest.raises(CompileError, match=f"kernel:1:10: {header}: .*{remedy}"):
         compile_source(f"#include <{header}>\n__global__ void k() {{}}", arch="sim")
+
+
+WIDTHS = """#include <cooperative_groups.h>
+#include <cuda/std/cstdint>
+#include <cuda/std/type_traits>
+typedef long long int64_t;  // what the headers have said already
+typedef unsigned long long uint64_t;
+static_assert(cuda::std::is_same<intptr_t, long long>::value && cuda::std::is_same<uintmax_t, uint64_t>::value, "");
+static_assert(cuda::std::is_same<int_fast16_t, short>::value, "");
+static_assert(sizeof(UINT64_C(1)) == 8 && INT_FAST16_MAX == 32767 && UINTPTR_MAX == ~0ull && PTRDIFF_MIN < 0, "");
+__global__ void k(int64_t *out, const uint64_t *x) {
+  atomicAdd((unsigned long long *)out, x[0]);
+  out[1] = max(out[0], INT64_C(7)) + INT64_MIN + INT32_C(1);
+}"""
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_integers_of_64_bits_are_long_long_as_under_nvrtc(check: bool) -> None:
+    if any(Path(path).is_file() for path in nvrtc_candidates()):
+        compile_source(WIDTHS, arch="sm_90a")
+    out = gp.from_numpy(np.array([5, -1], "int64"))
+    gp.jit(WIDTHS, check=check)[1, 1](out, gp.from_numpy(np.array([6], "uint64")))
+    assert out.to_numpy().tolist() == [11, 12 - 2**63]
