@@ -144,9 +144,8 @@ def _weights(model: CausalTransformerModel) -> Iterator[tuple[GPUArray | Blocks,
             if norm is not None:
                 yield from ((array, True) for array in norm.arrays)
         attn = block.attn
-        for norm in (attn.q_norm, attn.k_norm):
-            if norm is not None:
-                yield from ((array, True) for array in norm.arrays)
+        for norm in attn.norms:
+            yield from ((array, True) for array in norm.arrays)
         for linear in (attn.qkv_proj, attn.o_proj, *block.mlp.linears):
             yield linear.weight, True
             if linear.bias is not None:

@@ -11,7 +11,7 @@ from llm.tiny_weights import CONFIGS, tensors
 from pygpukit.llm.weights import from_checkpoint
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "gemma3", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "gemma3", "gemma2", "phi4", "olmo2", "granite", "gpt2"])
 def test_every_weight_counts_once(name: str) -> None:
     model = tiny.model(name)
     said = model.describe()

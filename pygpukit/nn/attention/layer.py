@@ -48,9 +48,10 @@ class Attention:
         layer: int = 0,
     ) -> None:
         self.config = config
+        self.norms = [norm for norm in (q_norm, k_norm) if norm is not None]
         of_rows = q_norm is not None and q_norm.weight.shape != (config.head_dim,)
         self.q_norm, self.k_norm = (None, None) if of_rows else (q_norm, k_norm)
-        self._row_norms = [norm for norm in (q_norm, k_norm) if norm is not None] if of_rows else []
+        self._row_norms = self.norms if of_rows else []
         self.window, self.scale, self.cap = config.window_of(layer), config.scale_of(layer), config.attention_cap
         self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
         self.num_kv_groups = config.num_kv_groups
