@@ -71,20 +71,23 @@ struct Twins {
   static constexpr int kElements = 64, kBytes = 2 * kBlockBytes, kBlock = kBlockBytes, kLess = kLessThan;
   static constexpr bool kShifts = false;
   const uint8_t *at;
-  float first, second;
-  PK_INLINE explicit Twins(const uint8_t *from) : at(from), first(half(from)), second(half(from + kBlockBytes)) {}
-  PK_INLINE Scaled scaled(const Codes &x, int64_t unit, Lanes &) const {
-    return {{first * x.scale(2 * unit), second * x.scale(2 * unit + 1)}};
+  Lanes scales;  // of the first block, and of the second
+  PK_INLINE explicit Twins(const uint8_t *from) : at(from), scales(halves(half(from), half(from + kBlockBytes))) {}
+  PK_INLINE Lanes scaled(const Codes &x, int64_t unit, Lanes &) const {
+    return scales * load(x.scale_lanes + unit * kLanes);
   }
-  static PK_INLINE Lanes lanes(const Scaled &all, int) { return halves(all.scale[0], all.scale[1]); }
+  static PK_INLINE Lanes lanes(const Lanes &all, int) { return all; }
 };
 // With a number that is added to the codes times the scale.
 template <int kBlockBytes>
 struct Raised : Twins<kBlockBytes, kNothing> {
   static constexpr bool kShifts = true;
-  using Twins<kBlockBytes, kNothing>::Twins, Twins<kBlockBytes, kNothing>::at;
-  PK_INLINE Scaled scaled(const Codes &x, int64_t unit, Lanes &shift) const {
-    shift = shift + halves(half(at + 2) * x.sum(2 * unit), half(at + kBlockBytes + 2) * x.sum(2 * unit + 1));
+  using Twins<kBlockBytes, kNothing>::at;
+  Lanes raises;
+  PK_INLINE explicit Raised(const uint8_t *from)
+      : Twins<kBlockBytes, kNothing>(from), raises(halves(half(from + 2), half(from + kBlockBytes + 2))) {}
+  PK_INLINE Lanes scaled(const Codes &x, int64_t unit, Lanes &shift) const {
+    shift = shift + raises * load(x.sum_lanes + unit * kLanes);
     return Twins<kBlockBytes, kNothing>::scaled(x, unit, shift);
   }
   static PK_INLINE float added(const Lanes &shift) {

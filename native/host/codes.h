@@ -11,23 +11,29 @@ constexpr float kMaxCode = 32639;      // 127 * 256 + 127: the high byte stays o
 constexpr float kMinLargest = 1e-30f;  // 32 elements that are all smaller count as zeros: 1 / scale must be a float
 constexpr int kTable = 8;              // steps whose scales and sums lie together
 
-// A row of x in the memory that coded_bytes() counts. x = scale * whole, whole = 256 * high + low.
+// Of 64 elements, where an element's whole number lies: where there are vectors, the first two of every four, then the
+// last two, as products of words add them up.
+PK_INLINE int place_of(int element) {
+#if defined(__AVX2__)
+  return element % 4 / 2 * kStep + element / 4 * 2 + element % 2;
+#else
+  return element;
+#endif
+}
+
+// A row of x in the memory that coded_bytes() counts. x = scale * whole.
 struct Codes {
   int16_t *whole;
-  int8_t *high, *low;
-  int32_t *fours;  // minus the sum of four
-  float *table;    // of eight steps: their scales, then the sums of their elements
+  float *scale_lanes, *sum_lanes;  // of two steps: eight times the scale of each, or the sum of its elements
+  float *table;                    // of eight steps: their scales, then the sums of their elements
   PK_INLINE Codes(const uint8_t *from, int64_t k) {
     uint8_t *at = const_cast<uint8_t *>(from);
     const int64_t width = (k + 2 * kStep - 1) / (2 * kStep) * (2 * kStep);
     whole = reinterpret_cast<int16_t *>(at);
-    high = reinterpret_cast<int8_t *>(at + 2 * width);
-    low = reinterpret_cast<int8_t *>(at + 3 * width);
-    fours = reinterpret_cast<int32_t *>(at + 4 * width);
-    table = reinterpret_cast<float *>(at + 5 * width);
+    scale_lanes = reinterpret_cast<float *>(at + 2 * width);
+    sum_lanes = reinterpret_cast<float *>(at + 3 * width);
+    table = reinterpret_cast<float *>(at + 4 * width);
   }
-  PK_INLINE float scale(int64_t step) const { return table[step / kTable * 2 * kTable + step % kTable]; }
-  PK_INLINE float sum(int64_t step) const { return table[step / kTable * 2 * kTable + kTable + step % kTable]; }
 };
 
 // One step of 32 elements. Infinities and NaN become a scale of NaN, and so a result of NaN.
@@ -40,24 +46,21 @@ PK_INLINE void code_step(const float *x, const Codes &to, int64_t step) {
   const bool finite = largest < __builtin_inff(), some = finite && largest >= kMinLargest;
   const float scale = some ? largest / kMaxCode : finite ? 0.0f : __builtin_nanf(""), inverse = kMaxCode / largest;
   int32_t all = 0;
-  for (int four = 0; four < kStep / 4; ++four) {
-    int32_t sum = 0;
-    for (int i = 0; i < 4; ++i) {
-      const int64_t at = step * kStep + four * 4 + i;
-      // Rounded to the nearest by the last bits of a float.
-      const int32_t whole = some ? static_cast<int32_t>(x[four * 4 + i] * inverse + 0x1.8p23f - 0x1.8p23f) : 0;
-      const int32_t high = (whole + 128) >> 8;
-      to.whole[at] = static_cast<int16_t>(whole);
-      to.high[at] = static_cast<int8_t>(high);
-      to.low[at] = static_cast<int8_t>(whole - high * 256);
-      sum += whole;
-    }
-    to.fours[step * (kStep / 4) + four] = -sum;
-    all += sum;
+  int16_t *const pair = to.whole + step / 2 * 2 * kStep;
+  for (int i = 0; i < kStep; ++i) {
+    // Rounded to the nearest by the last bits of a float.
+    const int32_t whole = some ? static_cast<int32_t>(x[i] * inverse + 0x1.8p23f - 0x1.8p23f) : 0;
+    pair[place_of(static_cast<int>(step % 2) * kStep + i)] = static_cast<int16_t>(whole);
+    all += whole;
   }
-  float *table = to.table + step / kTable * 2 * kTable + step % kTable;
+  const float sum = scale * static_cast<float>(all);
+  float *const table = to.table + step / kTable * 2 * kTable + step % kTable;
   table[0] = scale;
-  table[kTable] = scale * static_cast<float>(all);
+  table[kTable] = sum;
+  for (int i = 0; i < kLanes / 2; ++i) {
+    to.scale_lanes[step * (kLanes / 2) + i] = scale;
+    to.sum_lanes[step * (kLanes / 2) + i] = sum;
+  }
 }
 
 void code(const float *x, int64_t k, uint8_t *at) {
@@ -97,37 +100,50 @@ struct Pair {
   Step first, second;
 };
 
+#if defined(__AVX2__)
+// Of every four bytes the first two as words, and the last two.
+PK_INLINE __m128i leading_bytes() { return _mm_set_epi8(-1, 13, -1, 12, -1, 9, -1, 8, -1, 5, -1, 4, -1, 1, -1, 0); }
+PK_INLINE __m128i trailing_bytes() { return _mm_set_epi8(-1, 15, -1, 14, -1, 11, -1, 10, -1, 7, -1, 6, -1, 3, -1, 2); }
+#endif
+
 // (codes - 2^kLess) times x, added up in fours, of the 64 elements from `at`. Nothing is taken away where kLess is -1.
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512BW__)
 template <int kLess>
 PK_INLINE Ints fours(const Pair &weights, const Codes &x, int64_t at) {
   const __m512i codes = _mm512_inserti64x4(_mm512_castsi256_si512(reinterpret_cast<__m256i>(weights.first)),
                                            reinterpret_cast<__m256i>(weights.second), 1);
-  const __m512i high = _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes, _mm512_loadu_si512(x.high + at));
-  __m512i sums = _mm512_slli_epi32(high, 8);
-  if constexpr (kLess >= 0)
-    sums = _mm512_add_epi32(sums, _mm512_slli_epi32(_mm512_loadu_si512(x.fours + at / 4), kLess));
-  return {{reinterpret_cast<Wholes>(_mm512_dpbusd_epi32(sums, codes, _mm512_loadu_si512(x.low + at)))}};
+  __m512i first = _mm512_shuffle_epi8(codes, _mm512_broadcast_i32x4(leading_bytes())),
+          last = _mm512_shuffle_epi8(codes, _mm512_broadcast_i32x4(trailing_bytes()));
+  if constexpr (kLess >= 0) {
+    const __m512i less = _mm512_set1_epi16(1 << kLess);
+    first = _mm512_sub_epi16(first, less), last = _mm512_sub_epi16(last, less);
+  }
+  const __m512i a = _mm512_loadu_si512(x.whole + at), b = _mm512_loadu_si512(x.whole + at + kStep);
+#if defined(__AVX512VNNI__)
+  const __m512i sums = _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(_mm512_setzero_si512(), first, a), last, b);
+#else
+  const __m512i sums = _mm512_add_epi32(_mm512_madd_epi16(first, a), _mm512_madd_epi16(last, b));
+#endif
+  return {{reinterpret_cast<Wholes>(sums)}};
 }
 #elif defined(__AVX2__)
+template <int kLess>
 PK_INLINE __m256i eight_fours(Step weights, const int16_t *x) {
   const __m256i codes = reinterpret_cast<__m256i>(weights), *at = reinterpret_cast<const __m256i *>(x);
-  const __m256i a = _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(codes)), _mm256_loadu_si256(at));
-  const __m256i b =
-      _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(codes, 1)), _mm256_loadu_si256(at + 1));
-  return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8);  // hadd goes by halves of registers
+  __m256i first = _mm256_shuffle_epi8(codes, _mm256_broadcastsi128_si256(leading_bytes())),
+          last = _mm256_shuffle_epi8(codes, _mm256_broadcastsi128_si256(trailing_bytes()));
+  if constexpr (kLess >= 0) {
+    const __m256i less = _mm256_set1_epi16(1 << kLess);
+    first = _mm256_sub_epi16(first, less), last = _mm256_sub_epi16(last, less);
+  }
+  return _mm256_add_epi32(_mm256_madd_epi16(first, _mm256_loadu_si256(at)),
+                          _mm256_madd_epi16(last, _mm256_loadu_si256(at + 2)));
 }
 template <int kLess>
 PK_INLINE Ints fours(const Pair &weights, const Codes &x, int64_t at) {
-  const __m256i a = eight_fours(weights.first, x.whole + at), b = eight_fours(weights.second, x.whole + at + kStep);
   Ints sums;
-#if defined(__AVX512F__)
-  sums.of[0] = reinterpret_cast<Wholes>(_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1));
-#else
-  sums.of[0] = reinterpret_cast<Wholes>(a);
-  sums.of[1] = reinterpret_cast<Wholes>(b);
-#endif
-  if constexpr (kLess >= 0) sums = sums + (load_ints(x.fours + at / 4) << kLess);
+  sums.of[0] = reinterpret_cast<Wholes>(eight_fours<kLess>(weights.first, x.whole + at));
+  sums.of[1] = reinterpret_cast<Wholes>(eight_fours<kLess>(weights.second, x.whole + at + kStep / 2));
   return sums;
 }
 #else
@@ -138,11 +154,10 @@ PK_INLINE Ints fours(const Pair &weights, const Codes &x, int64_t at) {
   int32_t sums[kLanes];
   for (int four = 0; four < kLanes; ++four) {
     sums[four] = 0;
-    for (int i = 0; i < 4; ++i) sums[four] += codes[four * 4 + i] * x.whole[at + four * 4 + i];
+    for (int i = 0; i < 4; ++i)
+      sums[four] += (codes[four * 4 + i] - (kLess < 0 ? 0 : 1 << kLess)) * x.whole[at + four * 4 + i];
   }
-  const Ints whole_sums = load_ints(sums);
-  if constexpr (kLess >= 0) return whole_sums + (load_ints(x.fours + at / 4) << kLess);
-  return whole_sums;
+  return load_ints(sums);
 }
 #endif
 

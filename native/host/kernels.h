@@ -67,8 +67,8 @@ struct Kernels {
 
 const Kernels &kernels();
 
-// Five bytes an element of 64 at a time, and a table of 16 floats for 256.
-constexpr int64_t coded_bytes(int64_t k) { return (k + 63) / 64 * 64 * 5 + (k + 255) / 256 * 64; }
+// Four bytes an element of 64 at a time, and a table of 16 floats for 256.
+constexpr int64_t coded_bytes(int64_t k) { return (k + 63) / 64 * 64 * 4 + (k + 255) / 256 * 64; }
 inline int64_t padded(int64_t k) { return (k + kStep - 1) / kStep * kStep; }
 
 }  // namespace pk::host

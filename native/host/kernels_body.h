@@ -154,7 +154,7 @@ PK_INLINE void coded_sums(int64_t k, const uint8_t *w, int64_t row_bytes, const 
   const auto add = [&](int c, const uint8_t *at, int64_t unit) __attribute__((always_inline)) {
     for (int line = 0; line < C::kBytes; line += 64) __builtin_prefetch(at + kAhead + line, 0, 0);
     const C block(at);
-    Scaled scaled[kRows];
+    decltype(block.scaled(Codes(x, k), unit, shift[0][c])) scaled[kRows];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) scaled[r] = block.scaled(Codes(x + r * coded_bytes(k), k), unit, shift[r][c]);
 #pragma GCC unroll 4
