@@ -110,7 +110,8 @@ def parser() -> Parser:
     serve.add_argument("--no-token", action="store_true", help="ask for no API key; on this machine only")
     serve.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help="of weights and cache")
     serve.add_argument("--context", type=int, help="tokens of a conversation, at most")
-    serve.add_argument("--slots", type=int, default=2, help="contexts that the KV cache has room for (%(default)s)")
+    serve.add_argument("--slots", type=int, help="contexts that the KV cache has room for (2)")
+    serve.add_argument("--kv-memory", metavar="SIZE", help='size of the KV cache in their place: "2GB", "40%%"')
     serve.add_argument(
         "--models", nargs="+", default=[], metavar="MODEL", help="more of them, each loaded when it is first asked for"
     )

@@ -13,6 +13,7 @@ from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
 from pygpukit.llm.engine.engine import Engine
+from pygpukit.llm.engine.request import Policy, Terms
 from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.llm.generation import Answer, Completion, Generation, Limits
 from pygpukit.llm.grammar import Grammar, constraint
@@ -80,6 +81,8 @@ class Generating:
         variables: Mapping[str, Any] | None = None,
         control_tokens: bool = False,
         client: str = "",
+        policy: Policy = "burstable",
+        deadline: float | None = None,
         grammar: Grammar | None = None,
         shown: Iterable[str] = (),
         **settings: Any,
@@ -91,6 +94,9 @@ class Generating:
         model's own by default; ignore_eos: none. Of messages, variables: those of the chat template, such as
         {"enable_thinking": False}; control_tokens: whether those in their text count, which is text otherwise.
         client: who asks: where there are several, they share the model's steps evenly, whatever each asks for.
+        policy: "guaranteed" has its room in the KV cache for the whole answer from its beginning on; "burstable" goes
+        before "best_effort", and both give theirs where a higher one needs it. deadline: seconds from now; what the
+        answer has by then is all of it, and its finish_reason "deadline".
         grammar: the form of the answer, after the thinking if the prompt begins that. shown: control tokens that are
         text of the answer, which others are not.
         settings: temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, logit_bias,
@@ -104,7 +110,8 @@ class Generating:
         )
         ids, thinking = self._ids(prompt, **form)
         limits = replace(limits, thinking=thinking, shown=tuple(shown), grammar=grammar)
-        return Generation(self.engine, self.tokenizer, ids, sampling, limits, client, self._constraint(limits))
+        terms = Terms(client, policy, deadline)
+        return Generation(self.engine, self.tokenizer, ids, sampling, limits, terms, self._constraint(limits))
 
     def check(self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False) -> None:
         """Raises what stream() would of this prompt; begins and computes nothing."""
@@ -131,13 +138,15 @@ class Generating:
         ignore_eos: bool = False,
         variables: Mapping[str, Any] | None = None,
         control_tokens: bool = False,
+        policy: Policy = "burstable",
+        deadline: float | None = None,
         grammar: Grammar | None = None,
         **settings: Any,
     ) -> list[Completion]:
         """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
 
         Any number: those that the KV cache has no room for wait their turn. Prompt i is request i of the seed: alone it
-        is generate(..., request=i).
+        is generate(..., request=i). policy, deadline: as stream()'s, of each from when it is opened.
         Raises as stream() does.
         """
         if isinstance(prompts, str | Mapping) or not isinstance(prompts, Iterable):
@@ -159,7 +168,8 @@ class Generating:
                 replace(first, request=number),
                 limits.max_new_tokens,
                 limits.end_tokens,
-                constraint=self._constraint(own),
+                Terms("", policy, deadline),
+                self._constraint(own),
             )
             stack.callback(loop.close, sequence)
             return Answer(self.engine, sequence, self.tokenizer, own)

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
 from pygpukit.llm.engine.engine import Engine
+from pygpukit.llm.engine.request import Terms
 from pygpukit.llm.engine.sampling import Choice, Sampling
-from pygpukit.llm.engine.sequence import Constraint, Sequence
+from pygpukit.llm.engine.sequence import Constraint, Sequence, Standing
 from pygpukit.llm.grammar import Grammar
 from pygpukit.llm.text import AnswerText, Piece
 from pygpukit.models.tokenizer.tokenizer import Tokenizer
@@ -51,7 +52,8 @@ class Token:
 
 @dataclass(frozen=True)
 class Completion:
-    """A finished answer. str() is its text. finish_reason: as Token's, or "cancelled" by stop()."""
+    """A finished answer. str() is its text. finish_reason: as Token's, or "cancelled" by
+    stop(), or "deadline"."""
 
     text: str
     thinking: str
@@ -169,13 +171,18 @@ class Answer:
             tokens[-1].seconds - tokens[0].seconds if tokens else 0.0,
         )
 
+    @property
+    def reason(self) -> str | None:
+        """Why it ended, where stop() did not end it; None while it goes on."""
+        return "deadline" if self.finish_reason is None and self.sequence.expired else self.finish_reason
+
     def completion(self) -> Completion:
         """The answer as far as it has come."""
         return Completion(
             "".join(token.text for token in self.tokens),
             "".join(token.thinking for token in self.tokens),
             tuple(self.tokens),
-            self.finish_reason or "cancelled",
+            self.reason or "cancelled",
             len(self.sequence.prompt),
             self.sequence.sampling.seed,
             self.figures(),
@@ -198,10 +205,10 @@ class Generation:
         prompt: list[int],
         sampling: Sampling,
         limits: Limits,
-        client: str = "",
+        terms: Terms = Terms(),  # noqa: B008 - nothing of it can be changed
         constraint: Constraint | None = None,
     ) -> None:
-        sequence = engine.open(prompt, sampling, limits.max_new_tokens, limits.end_tokens, client, constraint)
+        sequence = engine.open(prompt, sampling, limits.max_new_tokens, limits.end_tokens, terms, constraint)
         try:
             self._loop, self._answer = engine.loop, Answer(engine, sequence, tokenizer, limits)
         except BaseException:  # nobody could close what was never constructed
@@ -274,9 +281,14 @@ class Generation:
 
     @property
     def finish_reason(self) -> str | None:
-        """Why it ended: "stop", "length" or "cancelled"; None while it goes on."""
-        reason = self._answer.finish_reason
+        """Why it ended: "stop", "length", "deadline" or "cancelled"; None while it goes on."""
+        reason = self._answer.reason
         return reason if reason is not None else "cancelled" if self._closed else None
+
+    @property
+    def standing(self) -> Standing:
+        """How far it has come: whether it waits, how many go before it, its tokens, and how long it waited."""
+        return self._loop.standing(self._answer.sequence)
 
     @property
     def figures(self) -> Figures:

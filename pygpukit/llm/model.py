@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
 from pygpukit.llm.engine.engine import Engine
+from pygpukit.llm.engine.room import check_room
 from pygpukit.llm.generating import Generating
 from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.config import TransformerConfig
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
     from pygpukit.nn.linear.blocks import Blocks
 
 
-def check_room(context: int | None, slots: int) -> None:
-    """Raises InvalidSpecError where context or slots is no whole number of 1 or more; context may be None."""
-    for name, value in (("context", 1 if context is None else context), ("slots", slots)):
-        expected = "a whole number of 1 or more"
-        if whole(value, name, expected) < 1:
-            raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
-
-
 class CausalTransformerModel(Generating):
     """A causal language model on the device.
 
@@ -46,7 +39,8 @@ class CausalTransformerModel(Generating):
     make models from files; this constructor takes layers.
 
     context: positions a sequence can have; slots: sequences of the whole context that the KV cache has room for, which
-    shorter ones share, as many as it holds. It is made on first use. tokenizer: for text in and out; without one, token
+    shorter ones share, as many as it holds, or kv_memory: its bytes, or a share of the device's memory ("40%"). It is
+    made on first use. tokenizer: for text in and out; without one, token
     ids only.
     """
 
@@ -65,11 +59,12 @@ class CausalTransformerModel(Generating):
         generation: dict[str, Any] | None = None,
         context: int | None = None,
         slots: int = 1,
+        kv_memory: str | SupportsIndex | None = None,
     ) -> None:
-        check_room(context, slots)
+        check_room(context, slots, kv_memory)
         positions = None if context is None else operator.index(context)
         network = Transformer(config, embed_tokens, blocks, final_norm, lm_head, position_embed, positions)
-        self.engine = Engine(network, operator.index(slots), name=name)
+        self.engine = Engine(network, operator.index(slots), kv_memory=kv_memory, name=name)
         self.config, self.spec, self.name = config, spec, name
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
         self.final_norm, self.tokenizer = final_norm, tokenizer

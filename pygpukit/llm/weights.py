@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
 from pygpukit.kernels.needed import Coming
-from pygpukit.llm.model import CausalTransformerModel, check_room
+from pygpukit.llm.engine.room import check_room
+from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.llm.models import (
     MODEL_SPECS,
     Architecture,
@@ -43,6 +44,7 @@ def load(
     dtype: str | None = None,
     context: int | None = None,
     slots: int = 1,
+    kv_memory: str | SupportsIndex | None = None,
     name: str | None = None,
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = True,
@@ -55,7 +57,8 @@ def load(
 
     dtype: of weights and cache; bfloat16 on a GPU and float32 on the simulation by default. context: positions of a
     sequence, at most and by default the model's own, on the simulation 4096. slots: contexts that the KV cache has
-    room for, which any number of shorter sequences share. name: what its memory and launches are called. progress: a
+    room for, which any number of shorter sequences share; kv_memory: its size in their place, as bytes, "2GB" or a
+    share of the device's memory, "40%". name: what its memory and launches are called. progress: a
     bar, or a function (bytes done, bytes in all, tensor).
 
     Raises ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for an architecture that is not there,
@@ -68,14 +71,21 @@ def load(
         raise DTypeError(f"load: dtype is {dtype!r}, must be {', '.join(TYPES)}")
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"load: model={model!r}; give a name, or the path of a folder or file")
-    check_room(context, slots)
+    check_room(context, slots, kv_memory)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
     coming = Coming(str(model))
     checkpoint = open_checkpoint(model, progress=bool(progress), revision=revision)
     try:
         loaded = from_checkpoint(
-            checkpoint, dtype=dtype, context=context, slots=slots, name=name, spec=spec, progress=progress
+            checkpoint,
+            dtype=dtype,
+            context=context,
+            slots=slots,
+            kv_memory=kv_memory,
+            name=name,
+            spec=spec,
+            progress=progress,
         )
         coming.wait(progress is True)
         return loaded
@@ -89,6 +99,7 @@ def from_checkpoint(
     dtype: str | None = None,
     context: int | None = None,
     slots: int = 1,
+    kv_memory: str | SupportsIndex | None = None,
     name: str | None = None,
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = False,
@@ -106,7 +117,7 @@ def from_checkpoint(
     tokenizer, problem = _tokenizer(checkpoint)  # before anything is on the device
     loader = Loader(checkpoint, architecture, config, dtype, title, progress)
     with loader:
-        model = loader.model(tokenizer, context, slots, spec)
+        model = loader.model(tokenizer, context, slots, spec, kv_memory)
     model.tokenizer_problem, model.expanded = problem, loader.expanded
     return model
 
@@ -150,7 +161,12 @@ class Loader(TensorLoader):
         )
 
     def model(
-        self, tokenizer: Tokenizer | None, context: int | None, slots: int, spec: ModelSpec | None = None
+        self,
+        tokenizer: Tokenizer | None,
+        context: int | None,
+        slots: int,
+        spec: ModelSpec | None = None,
+        kv_memory: str | SupportsIndex | None = None,
     ) -> CausalTransformerModel:
         """The whole model."""
         weights, config = self.architecture.weights, self.config
@@ -172,6 +188,7 @@ class Loader(TensorLoader):
             generation=generation_of(self._checkpoint, config.vocab_size),
             context=context,
             slots=slots,
+            kv_memory=kv_memory,
         )
 
     def norm(self, weight: str, bias: str | None, label: str, size: int) -> Norm:

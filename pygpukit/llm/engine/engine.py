@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence as Several
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.turns import turn
-from pygpukit.llm.engine.loop import BLOCK, Loop
+from pygpukit.llm.engine.loop import Loop
 from pygpukit.llm.engine.prefill import Part, Prefill
+from pygpukit.llm.engine.request import Terms
+from pygpukit.llm.engine.room import BLOCK, blocks_of
 from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.llm.engine.sequence import Constraint, Sequence
 from pygpukit.nn.kv_cache import KVCache
@@ -36,12 +38,20 @@ class Occupancy(NamedTuple):
 class Engine:
     """Runs sequences on one network.
 
-    slots: sequences of the whole context that the KV cache has room for; of shorter ones, as many more.
+    slots: sequences of the whole context that the KV cache has room for; of shorter ones, as many more. kv_memory: its
+    size in their place, see blocks_of().
     """
 
-    def __init__(self, network: Transformer, slots: int = 1, *, name: str = "model") -> None:
+    def __init__(
+        self,
+        network: Transformer,
+        slots: int = 1,
+        *,
+        kv_memory: str | SupportsIndex | None = None,
+        name: str = "model",
+    ) -> None:
         self.network, self.name = network, name
-        self._slots = slots
+        self._count = blocks_of(network.config, network.dtype, network.positions, slots, kv_memory)
         self._loop: Loop | None = None
         self._making = threading.Lock()
 
@@ -55,14 +65,14 @@ class Engine:
         """All open sequences, and their keys and values; made on first use."""
         with self._making:
             if self._loop is None:
-                self._loop = Loop(self.network, self._slots * self._blocks(self.context), name=self.name)
+                self._loop = Loop(self.network, self._count, name=self.name)
             return self._loop
 
     @property
     def occupancy(self) -> Occupancy:
         """Requests and blocks of this moment; allocates nothing."""
         if self._loop is None:
-            return Occupancy(0, 0, self._slots * self._blocks(self.context), 0)
+            return Occupancy(0, 0, self._count, 0)
         scheduler = self._loop.scheduler
         blocks = scheduler.blocks
         return Occupancy(len(scheduler.running), len(scheduler.waiting), blocks.count, blocks.count - blocks.free)
@@ -73,23 +83,30 @@ class Engine:
         sampling: Sampling,
         max_new_tokens: int | None = None,
         end_tokens: frozenset[int] = frozenset(),
-        client: str = "",
+        terms: Terms = Terms(),  # noqa: B008 - nothing of it can be changed
         constraint: Constraint | None = None,
     ) -> Sequence:
         """A sequence that waits for its turn: loop.next() gives its tokens, loop.close() ends it.
 
-        max_new_tokens: at most, and by default, as many as the context has room for. client: those who ask share the
-        steps evenly, whatever each asks for. constraint: the form of the answer. Raises InvalidSpecError for a
-        prompt that does not fit the context, saying by how much, or is empty, or has numbers that are no tokens;
-        TaskRejectedError where too many wait.
+        max_new_tokens: at most, and by default, as many as the context has room for. terms: who asks and what they are
+        promised. constraint: the form of the answer. Raises InvalidSpecError for a prompt that does not fit the
+        context, saying by how much, or is empty, or has numbers that are no tokens; TaskRejectedError where too many
+        wait.
         """
+        terms.check()
         self.check(prompt)
         room = self.context - len(prompt)
         count = room if max_new_tokens is None else min(max_new_tokens, room)
         sequence = Sequence(
-            list(prompt), count, sampling=sampling, end_tokens=end_tokens, client=client, constraint=constraint
+            list(prompt),
+            count,
+            terms.policy,
+            terms.client,
+            sampling=sampling,
+            end_tokens=end_tokens,
+            constraint=constraint,
         )
-        self.loop.open(sequence)
+        self.loop.open(sequence, terms.deadline)
         return sequence
 
     def check(self, prompt: list[int]) -> None:

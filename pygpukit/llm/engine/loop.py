@@ -18,9 +18,10 @@ from pygpukit.core.event import Event
 from pygpukit.core.turns import is_free, turn
 from pygpukit.llm.engine.blocks import BlockManager
 from pygpukit.llm.engine.prefill import Part, Prefill
+from pygpukit.llm.engine.room import BLOCK
 from pygpukit.llm.engine.rows import Line
 from pygpukit.llm.engine.scheduler import Chunk, Plan, Row, Scheduler
-from pygpukit.llm.engine.sequence import Sequence
+from pygpukit.llm.engine.sequence import Sequence, Standing
 from pygpukit.llm.engine.step import DecodeSteps, Launched
 from pygpukit.nn.kv_cache import KVCache
 from pygpukit.ops import host
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from pygpukit.llm.engine.sampling import Choice
     from pygpukit.nn.transformer import Transformer
 
-BLOCK = 64  # positions of a block
 _LOOK_S = 0.1  # a finalizer in the wrong moment gives back what somebody waits for, and can tell nobody
 
 
@@ -78,8 +78,8 @@ class Loop:
         self._led = False  # somebody launches a step or waits for its end
         self._leaving = deque[Sequence]()
 
-    def open(self, sequence: Sequence) -> None:
-        """Let a sequence wait for its turn.
+    def open(self, sequence: Sequence, deadline: float | None = None) -> None:
+        """Let a sequence wait for its turn. deadline: seconds from now after which it ends, whatever it has by then.
 
         Raises as Scheduler.submit(), and InvalidSpecError where it has more positions than the model.
         """
@@ -91,6 +91,9 @@ class Loop:
             )
         with self._changed:
             self._drain()
+            sequence.opened = self._clock()
+            if deadline is not None:
+                sequence.deadline = sequence.opened + deadline
             self.scheduler.submit(sequence)
             self._changed.notify_all()
 
@@ -152,6 +155,14 @@ class Loop:
         finally:
             self._leave()
 
+    def standing(self, sequence: Sequence) -> Standing:
+        """How far a sequence has come."""
+        with self._changed:
+            ahead = self.scheduler.queue_position(sequence) if sequence.state == "waiting" else 0
+            until = self._clock() if sequence.begun is None and sequence.state != "ended" else sequence.begun
+            waited = 0.0 if until is None else until - sequence.opened
+            return Standing(sequence.state, ahead, len(sequence.answer), waited)
+
     def clear(self) -> None:
         """Forget the prompts whose keys are in the cache: those that come are computed."""
         with self._changed:
@@ -178,7 +189,11 @@ class Loop:
         for _ in range(2):
             plan = self.scheduler.plan(self._clock())
             for request in plan.expired:
-                cast("Sequence", request).is_over = True
+                expired = cast("Sequence", request)
+                expired.is_over = expired.expired = True
+            for chunk in plan.chunks:
+                if (sequence := _sequence(chunk)).begun is None:
+                    sequence.begun = self._clock()
             if plan.rows or plan.chunks:
                 self._plan = plan
                 return True

@@ -5,14 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.core.sizes import whole
+from pygpukit.core.sizes import factor, whole
 from pygpukit.llm.engine.blocks import BlockTable
 
 Policy: TypeAlias = Literal["guaranteed", "burstable", "best_effort"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)  # the first goes first
+
+
+class Terms(NamedTuple):
+    """What a request is promised: who asks, its policy, and after how many seconds its answer is worth nothing."""
+
+    client: str = ""
+    policy: Policy = "burstable"
+    deadline: float | None = None
+
+    def check(self) -> None:
+        """Raises InvalidSpecError for what cannot be."""
+        check_policy(self.policy)
+        if self.deadline is not None:
+            factor(self.deadline, "deadline", positive=True)
+
+
+def check_policy(policy: str) -> None:
+    """Raises InvalidSpecError for one that there is not."""
+    if policy not in POLICIES:
+        raise InvalidSpecError(f"policy={policy!r}; give one of {', '.join(POLICIES)}", "policy")
 
 
 @dataclass(eq=False)
@@ -51,8 +71,7 @@ class Request:
             raise InvalidSpecError(f"max_new_tokens={self.max_new_tokens}; give {expected}", "max_new_tokens")
         if not self.prompt:
             raise InvalidSpecError("the prompt is empty; a model needs at least one token", "prompt")
-        if self.policy not in POLICIES:
-            raise InvalidSpecError(f"policy={self.policy!r}; give one of {', '.join(POLICIES)}", "policy")
+        check_policy(self.policy)
         if math.isnan(self.deadline):
             raise InvalidSpecError("deadline is no number; give a time, or math.inf for none", "deadline")
 

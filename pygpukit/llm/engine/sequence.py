@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pygpukit.core.errors import GPUError
 from pygpukit.llm.engine.request import Request
@@ -20,6 +20,17 @@ class Constraint(Protocol):
     def accept(self, token: int) -> str: ...
 
 
+class Standing(NamedTuple):
+    """How far a request has come. state: "waiting" (also when its blocks were taken away), "running" or "ended". ahead:
+    requests that begin before it, where it waits. tokens: of the answer, chosen so far. waited: seconds until it began,
+    or so far."""
+
+    state: str
+    ahead: int
+    tokens: int
+    waited: float
+
+
 AHEAD = 8  # tokens that are chosen before they are asked for, when others step: who reads slower stands still
 
 
@@ -27,7 +38,8 @@ AHEAD = 8  # tokens that are chosen before they are asked for, when others step:
 class Sequence(Request):
     """sampling: gets a seed where it has none. end_tokens: those that end it. answer: the tokens chosen so far; ready:
     those that nobody has taken yet. is_over: no more will come. error: why, where a step failed. constraint: the form
-    that the answer has.
+    that the answer has. expired: its deadline came first. opened, begun: when it came and when its prompt was begun, by
+    the loop's clock.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -37,6 +49,9 @@ class Sequence(Request):
     is_over: bool = False
     error: BaseException | None = None
     constraint: Constraint | None = None
+    expired: bool = False
+    opened: float = 0.0
+    begun: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -177,7 +177,8 @@ def command(args: argparse.Namespace) -> int:
     place = None
     try:
         place = Place(args.host, args.port, False if args.no_token else args.token or True, args.cors)
-        form = {"dtype": args.dtype, "context": args.context, "slots": args.slots}
+        form = {"dtype": args.dtype, "context": args.context, "kv_memory": args.kv_memory}
+        form["slots"] = args.slots or (2 if args.kv_memory is None else 1)
         model = load(args.model, **form)
         server = Server(model, place, args.models, lambda source, name: load(source, name=name, progress=False, **form))
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:

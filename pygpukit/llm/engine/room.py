@@ -1,0 +1,63 @@
+"""Room: how many blocks the KV cache of a model has, as contexts or as memory."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, SupportsIndex
+
+from pygpukit.core import device
+from pygpukit.core.dtypes import as_dtype
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import parse_memory, whole
+
+if TYPE_CHECKING:
+    from pygpukit.nn.config import TransformerConfig
+
+BLOCK = 64  # positions of a block
+
+
+def check_room(
+    context: SupportsIndex | None, slots: SupportsIndex, kv_memory: str | SupportsIndex | None = None
+) -> None:
+    """Raises InvalidSpecError where context or slots is no whole number of 1 or more, or kv_memory no size; context and
+    kv_memory may be None."""
+    for name, value in (("context", 1 if context is None else context), ("slots", slots)):
+        expected = "a whole number of 1 or more"
+        if whole(value, name, expected) < 1:
+            raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
+    if kv_memory is not None:
+        if operator.index(slots) != 1:
+            raise InvalidSpecError(
+                f"slots={slots!r} and kv_memory={kv_memory!r} both say how much; give one", "kv_memory"
+            )
+        kv_bytes(kv_memory, 0)
+
+
+def blocks_of(
+    config: TransformerConfig, dtype: str, positions: int, slots: int, kv_memory: str | SupportsIndex | None
+) -> int:
+    """Blocks for so many sequences of all positions, or as many as kv_memory holds: bytes, "2GB", or "40%" of the
+    device's memory. Raises InvalidSpecError where that is not one."""
+    if kv_memory is None:
+        return slots * -(-positions // BLOCK)
+    each = 2 * config.num_layers * config.kv_heads * BLOCK * config.head_dim * as_dtype(dtype).itemsize
+    count = kv_bytes(kv_memory, device.get_memory_info()[1]) // each
+    if count < 1:
+        raise InvalidSpecError(
+            f"kv_memory={kv_memory!r} holds no block of {BLOCK} positions, which takes {each} bytes; give more",
+            "kv_memory",
+        )
+    return count
+
+
+def kv_bytes(kv_memory: str | SupportsIndex, total: int) -> int:
+    """The bytes of a size, or of a share of the total. Raises InvalidSpecError for anything else."""
+    if not isinstance(kv_memory, str) or not kv_memory.endswith("%"):
+        return parse_memory(kv_memory, "kv_memory")
+    try:
+        share = float(kv_memory[:-1])
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 100:
+        raise InvalidSpecError(f'kv_memory={kv_memory!r}; give bytes, "2GB", or a share such as "40%"', "kv_memory")
+    return int(total * share / 100)
