@@ -287,7 +287,7 @@ class Generation:
 
     @property
     def standing(self) -> Standing:
-        """How far it has come: whether it waits, how many go before it, its tokens, and how long it waited."""
+        """Its place: waiting or running, how many go before it, its tokens, and how long it waited."""
         return self._loop.standing(self._answer.sequence)
 
     @property

@@ -156,7 +156,7 @@ class Loop:
             self._leave()
 
     def standing(self, sequence: Sequence) -> Standing:
-        """How far a sequence has come."""
+        """The place, tokens and waiting of a sequence."""
         with self._changed:
             ahead = self.scheduler.queue_position(sequence) if sequence.state == "waiting" else 0
             until = self._clock() if sequence.begun is None and sequence.state != "ended" else sequence.begun

@@ -16,7 +16,7 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)  # the first goes first
 
 
 class Terms(NamedTuple):
-    """What a request is promised: who asks, its policy, and after how many seconds its answer is worth nothing."""
+    """Who asks, with which policy, and the seconds after which the answer is worth nothing."""
 
     client: str = ""
     policy: Policy = "burstable"

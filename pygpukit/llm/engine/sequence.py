@@ -21,7 +21,7 @@ class Constraint(Protocol):
 
 
 class Standing(NamedTuple):
-    """How far a request has come. state: "waiting" (also when its blocks were taken away), "running" or "ended". ahead:
+    """The place of a request. state: "waiting" (also when its blocks were taken away), "running" or "ended". ahead:
     requests that begin before it, where it waits. tokens: of the answer, chosen so far. waited: seconds until it began,
     or so far."""
 
