@@ -21,7 +21,7 @@ _MODULES = {
     "audio": ("sound files beside WAV", ("scipy", "soundfile")),
     "lab": ("notebooks", ("jupyterlab", "ipywidgets", "anywidget", "matplotlib", "ipykernel")),
     "grammar": ("answers of a given form", ("llguidance",)),
-    "serve": ("serving a model", ("starlette", "uvicorn", "prometheus_client")),
+    "serve": ("serving a model", ("starlette", "uvicorn", "prometheus_client", "python_multipart")),
 }
 
 

@@ -15,12 +15,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pygpukit.llm.serving import bounds, embeddings, requests, responses
+from pygpukit.llm.serving import bounds, embeddings, requests, responses, sounds
 from pygpukit.llm.serving.answers import Answer
 from pygpukit.llm.serving.completing import Completing
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.models import Models
 
+# A page may send a form unasked, but browsers say from where it comes.
+_JSON, _FORM = "application/json", "multipart/form-data"
 _Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -42,6 +44,8 @@ class Application:
             Route("/v1/chat/completions", self._guarded(self._chat), methods=["POST"]),
             Route("/v1/completions", self._guarded(self._completion), methods=["POST"]),
             Route("/v1/responses", self._guarded(self._responses), methods=["POST"]),
+            Route("/v1/audio/transcriptions", self._guarded(self._hear, kind=_FORM), methods=["POST"]),
+            Route("/v1/audio/speech", self._guarded(self._speak), methods=["POST"]),
             Route("/v1/embeddings", self._guarded(self._embeddings), methods=["POST"]),
         ]
         middleware = [Middleware(TrustedHostMiddleware, allowed_hosts=hosts)]
@@ -50,11 +54,11 @@ class Application:
             middleware.append(Middleware(CORSMiddleware, **allowed))
         self.web = Starlette(routes=routes, middleware=middleware)
 
-    def _guarded(self, handler: _Handler, public: bool = False) -> _Handler:
+    def _guarded(self, handler: _Handler, public: bool = False, kind: str = _JSON) -> _Handler:
         async def answer(request: Request) -> Response:
             try:
                 if not public:
-                    self._check(request)
+                    self._check(request, kind)
                 return await handler(request)
             except RequestError as error:
                 headers = {} if error.retry_s is None else {"retry-after": str(error.retry_s)}
@@ -66,12 +70,12 @@ class Application:
         """The server ends: answers under way end with a word."""
         self._models.stop()
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: Request, expected: str) -> None:
         self._refuse_other_sites(request)
         if self._token is None:
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if request.method == "POST" and kind != "application/json":  # what a page may send unasked is another
-                raise RequestError("the content-type must be application/json", status=415)
+            if request.method == "POST" and kind != expected:
+                raise RequestError(f"the content-type must be {expected}", status=415)
             return
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secrets.compare_digest(credentials.encode(), self._token.encode()):
@@ -114,6 +118,12 @@ class Application:
     async def _responses(self, request: Request) -> Response:
         asked, repeated = responses.parsed(await _body(request))
         return await self._completing.answer(request, asked, partial(responses.ResponseItems, repeated))
+
+    async def _hear(self, request: Request) -> Response:
+        return await sounds.transcription(self._models, request)
+
+    async def _speak(self, request: Request) -> Response:
+        return await sounds.speech(self._models, await _body(request))
 
     async def _embeddings(self, request: Request) -> Response:
         return await embeddings.answer(self._models, request, await _body(request))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 
@@ -19,7 +19,9 @@ from pygpukit.llm.serving.metrics import Metrics
 if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
 
-Load = Callable[[str, str], Any]  # from the path or name of a model, and what to call it
+Kind: TypeAlias = Literal["llm", "asr", "tts"]
+Load = Callable[[str, str, Kind], Any]  # from the path or name of a model, and what to call it
+_WHAT = {"llm": "writes", "asr": "hears", "tts": "speaks"}
 
 
 @dataclass
@@ -32,11 +34,20 @@ class Served:
 
 
 @dataclass
+class Sound:
+    """A model that hears or speaks; beside: as Served's."""
+
+    model: Any
+    kind: Kind
+    beside: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass
 class _Place:
     """Where a model is, or is to be loaded from."""
 
     source: str = ""
-    served: Served | None = None
+    served: Served | Sound | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -64,17 +75,31 @@ class Models:
         return [{"id": one, "object": "model", "created": self._started, "owned_by": "pygpukit"} for one in names]
 
     async def get(self, name: str) -> Served:
-        """A model, loaded if need be while others are served. Raises RequestError."""
+        """A model that writes, loaded if need be while others are served. Raises RequestError."""
+        served = await self._loaded(name, "llm")
+        if isinstance(served, Sound):
+            raise RequestError(f"{name} is a model that {_WHAT[served.kind]}; here one is needed that writes", "model")
+        return served
+
+    async def sound(self, name: str, kind: Kind) -> Sound:
+        """A model that hears or speaks, as get(). Raises RequestError."""
+        served = await self._loaded(name, kind)
+        if not isinstance(served, Sound) or served.kind != kind:
+            own = served.kind if isinstance(served, Sound) else "llm"
+            raise RequestError(f"{name} is a model that {_WHAT[own]}; here one is needed that {_WHAT[kind]}", "model")
+        return served
+
+    async def _loaded(self, name: str, kind: Kind) -> Served | Sound:
         place = self._place(name)
         if place.served is not None:
             return place.served
         async with place.lock:
             if place.served is None:
                 try:
-                    model = await run_in_threadpool(self._load, place.source, name)
+                    model = await run_in_threadpool(self._load, place.source, name, kind)
                 except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
                     raise RequestError(f"{name} cannot be loaded: {error}", "model", 503) from None
-                place.served = self._served(model)
+                place.served = self._served(model) if kind == "llm" else Sound(model, kind)
         return place.served
 
     def stop(self) -> None:
@@ -84,7 +109,7 @@ class Models:
             served.driver.stop()
 
     def _all(self) -> list[Served]:
-        return [place.served for place in self._places.values() if place.served is not None]
+        return [place.served for place in self._places.values() if isinstance(place.served, Served)]
 
     def _served(self, model: CausalTransformerModel) -> Served:
         return Served(model, Driver(model, self.metrics))

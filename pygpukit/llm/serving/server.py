@@ -9,7 +9,8 @@ import secrets
 import socket
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from pygpukit.core.extras import need
 
 if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
-    from pygpukit.llm.serving.models import Load
+    from pygpukit.llm.serving.models import Kind, Load
 
 _PATIENCE_S = 30
 
@@ -48,7 +49,8 @@ def serve(
         The API key that clients must send; True makes one, False asks for none, which only a server of this machine
         may do.
     models : iterable of str
-        Names or paths of further models, each loaded as by `gp.llm.load` when it is first asked for.
+        Names or paths of further models, each loaded when it is first asked for, as by `gp.llm.load`, `gp.asr.load` or
+        `gp.tts.load`.
     origins : iterable of str
         Pages of other sites that may ask, such as "http://localhost:3000"; "*" for all (CORS).
 
@@ -61,20 +63,23 @@ def serve(
     ModuleNotFoundError
         Without the extra `serve`.
     """
+    return Server(model, Place(host, port, token, origins), models, partial(bring, {})).start()
 
-    def bring(source: str, name: str) -> CausalTransformerModel:
-        from pygpukit.llm import load
 
-        return load(source, name=name, progress=False)
+def bring(form: Mapping[str, Any], source: str, name: str, kind: Kind) -> Any:
+    """A model that writes, hears or speaks. form: options of gp.llm.load()."""
+    from pygpukit import asr, llm, tts
 
-    return Server(model, Place(host, port, token, origins), models, bring).start()
+    if kind == "asr":
+        return asr.load(source, name=name, progress=False)
+    return tts.load(source, progress=False) if kind == "tts" else llm.load(source, name=name, progress=False, **form)
 
 
 class Place:
     """Where a server listens, and who may ask it: taken before a model is loaded, which takes longer."""
 
     def __init__(self, host: str, port: int, token: str | bool, origins: Iterable[str] = ()) -> None:
-        for module in ("starlette", "uvicorn", "prometheus_client"):
+        for module in ("starlette", "uvicorn", "prometheus_client", "python_multipart"):
             need(module, "serve", "serving a model")
         self.host, self.origins = host, tuple(origins)
         if token is False or token == "":
@@ -180,7 +185,7 @@ def command(args: argparse.Namespace) -> int:
         form = {"dtype": args.dtype, "context": args.context, "kv_memory": args.kv_memory}
         form["slots"] = args.slots or (2 if args.kv_memory is None else 1)
         model = load(args.model, **form)
-        server = Server(model, place, args.models, lambda source, name: load(source, name=name, progress=False, **form))
+        server = Server(model, place, args.models, partial(bring, form))
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
         said = error.strerror if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else error
         print(f"pygpukit serve: {said}", file=sys.stderr)
