@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("backend_name")
 
 # clock64() counts nanoseconds on the simulation, half of them or so on a device.
 SOURCE = """
-extern "C" __global__ void spin(float* out, long long ticks) {
+extern "C" __global__ void busy_wait(float* out, long long ticks) {
     long long begin = clock64();
     while (clock64() - begin < ticks) { }
     if (ticks < 0) out[0] = 1;
@@ -33,7 +33,7 @@ MS = 2_000_000  # ticks: 1 ms on a device, 2 ms on the simulation
 
 @pytest.fixture
 def spin() -> gp.JITKernel:
-    kernel = gp.jit(SOURCE, func="spin")
+    kernel = gp.jit(SOURCE, func="busy_wait")
     kernel[1, 1](gp.zeros(1), 1)
     gp.synchronize()
     return kernel
@@ -48,8 +48,8 @@ def test_each_launch_is_there_with_its_time(spin: gp.JITKernel) -> None:
             spin[1, 1](out, 3 * MS)
     kernels = [work for work in p.works if work.kind == "kernel"]
     assert [(work.name, work.blocks, work.threads, work.launches) for work in kernels] == [
-        ("spin", 2, 32, 1),
-        ("spin", 1, 1, 1),
+        ("busy_wait", 2, 32, 1),
+        ("busy_wait", 1, 1, 1),
     ]
     first, second = kernels
     assert first.stream == 0 and second.stream != 0
@@ -65,7 +65,7 @@ def test_times_are_those_of_events(spin: gp.JITKernel) -> None:
         for _ in range(5):
             spin[1, 1](out, MS)
         end.record()
-    (total,) = (total for total in p.totals() if total.name == "spin")
+    (total,) = (total for total in p.totals() if total.name == "busy_wait")
     assert total.count == 5
     assert total.total_us <= 1e3 * begin.elapsed_ms(end) + 1  # gaps between launches are in it
     assert p.busy_ns == pytest.approx(1e3 * sum(total.total_us for total in p.totals()), rel=1e-6)
@@ -113,7 +113,7 @@ def test_a_graph_is_one_work(spin: gp.JITKernel) -> None:
         graph.launch(stream)
         stream.synchronize()
     (work,) = p.works
-    assert (work.kind, work.launches, work.name) == ("graph", 4, "graph of 4 launches from spin")
+    assert (work.kind, work.launches, work.name) == ("graph", 4, "graph of 4 launches from busy_wait")
     assert work.duration_us >= 3600 and p.untimed == 0
 
 
@@ -124,7 +124,7 @@ def test_launches_of_tasks_are_counted_as_untimed(spin: gp.JITKernel) -> None:
         task = scheduler.submit(lambda: [spin[1, 1](out, 1) for _ in range(3)])
         while not task.done():
             scheduler.step()
-    assert not [work for work in p.works if work.name == "spin"]
+    assert not [work for work in p.works if work.name == "busy_wait"]
     assert p.untimed == 3 and "3 works have no time of their own" in str(p)
 
 
@@ -182,7 +182,7 @@ def test_the_trace_is_read_back(spin: gp.JITKernel, tmp_path: Path) -> None:
     p.export_chrome_trace(tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     (slice_,) = (event for event in events if event["ph"] == "X")
-    assert slice_["name"] == "spin" and slice_["dur"] == pytest.approx(p.works[0].duration_us)
+    assert slice_["name"] == "busy_wait" and slice_["dur"] == pytest.approx(p.works[0].duration_us)
     assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {"device 0", "default stream"}
 
 
