@@ -15,6 +15,11 @@ class Regression:
     baseline: BenchmarkResult
     delta_percent: float
 
+    def other_plan(self) -> str:
+        """Both kernels where they are not the same, else nothing."""
+        now, then = (str(row.params.get("plan", "")).partition(":")[0] for row in (self.result, self.baseline))
+        return "" if now == then else f", by {now}, then {then}"
+
 
 @dataclass
 class ComparisonResult:
@@ -34,7 +39,7 @@ class ComparisonResult:
             for r in sorted(moved, key=lambda r: -abs(r.delta_percent)):
                 lines.append(
                     f"  {title} {abs(r.delta_percent):5.1f} %  {r.result.key}: "
-                    f"{r.baseline.value:.4g} -> {r.result.value:.4g} {r.result.unit}"
+                    f"{r.baseline.value:.4g} -> {r.result.value:.4g} {r.result.unit}{r.other_plan()}"
                 )
         lines += [f"  missing      {name}" for name in self.missing]
         lines += [f"  new          {name}" for name in self.new]

@@ -18,6 +18,10 @@ MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 Better = Literal["lower", "higher"]
 
 
+# Parameters that say what came out; the others say what was measured.
+_OUTCOMES = {"plan", "error", "peer's error", "per cent of a copy's rate"}
+
+
 def _now() -> str:
     return datetime.now().isoformat(timespec="seconds")
 
@@ -68,8 +72,8 @@ class BenchmarkResult:
 
     @property
     def key(self) -> str:
-        """The key that two rows of two reports share where they are the same measurement."""
-        params = ",".join(f"{k}={self.params[k]}" for k in sorted(self.params))
+        """The key that two rows of two reports share where they are the same measurement, whatever plan it took."""
+        params = ",".join(f"{k}={self.params[k]}" for k in sorted(self.params.keys() - _OUTCOMES))
         return (
             f"{self.category}/{self.name}" + (f"[{params}]" if params else "") + (f" {self.peer}" if self.peer else "")
         )

@@ -115,6 +115,14 @@ def test_comparison_lists_missing_and_new_rows_and_refuses_another_device() -> N
         compare_reports(report(row(1)), report(row(1), device="other card"))
 
 
+def test_a_row_is_compared_whatever_plan_it_took_and_error_it_had() -> None:
+    then = BenchmarkResult("a product", "matmul", {"plan": "tile 64x64x64: fast", "error": 0.1, "dtype": "int8"}, 1.0)
+    now = BenchmarkResult("a product", "matmul", {"plan": "mma 64x64x64: slow", "error": 0.2, "dtype": "int8"}, 2.0)
+    comparison = compare_reports(report(now), report(then))
+    assert comparison.has_regression() and not comparison.missing and not comparison.new
+    assert "a product[dtype=int8]: 1 -> 2 us, by mma 64x64x64, then tile 64x64x64" in comparison.summary()
+
+
 def test_a_zero_that_rises_is_a_regression() -> None:
     assert compare_reports(report(row(1.0)), report(row(0.0))).has_regression()
     assert not compare_reports(report(row(0.0)), report(row(0.0))).has_regression()
