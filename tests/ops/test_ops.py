@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import KERNELS_ALONE, WITHOUT_KERNELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pygpukit as gp
 from pygpukit import _core, ops
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -44,10 +45,25 @@ def agree(found: gp.GPUArray, expected: Any) -> None:
     np.testing.assert_allclose(found.to_numpy(), expected, rtol=tolerance, atol=tolerance)
 
 
+@WITHOUT_KERNELS
 @pytest.mark.parametrize("name", ARITHMETIC)
 @pytest.mark.parametrize("left", DTYPES)
 @pytest.mark.parametrize("right", DTYPES)
 def test_every_pair_of_types_is_numpys(name: str, left: str, right: str) -> None:
+    check_pair(name, left, right)
+
+
+@KERNELS_ALONE
+@pytest.mark.parametrize(
+    ("left", "right"), [("bool", "int8"), ("int8", "uint64"), ("uint16", "float16"), ("float32", "complex64")]
+)
+def test_pairs_of_types_by_kernels(left: str, right: str) -> None:
+    for name in ARITHMETIC:
+        check_pair(name, left, right)
+        check_pair(name, right, right)
+
+
+def check_pair(name: str, left: str, right: str) -> None:
     a, b = sample((3, 5), left, 1), sample((3, 5), right, 2)
     if name == "sub" and left == right == "bool":
         with pytest.raises(gp.DTypeError, match="not defined for bool"):
@@ -57,10 +73,25 @@ def test_every_pair_of_types_is_numpys(name: str, left: str, right: str) -> None
         agree(getattr(gp, name)(gp.from_numpy(a), gp.from_numpy(b)), ARITHMETIC[name](a, b))
 
 
+NUMBERS = [True, 3, 2.5, 1 + 2j]
+
+
+@WITHOUT_KERNELS
 @pytest.mark.parametrize("name", ARITHMETIC)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("scalar", [True, 3, 2.5, 1 + 2j], ids=repr)
+@pytest.mark.parametrize("scalar", NUMBERS, ids=repr)
 def test_python_numbers_contribute_their_kind(name: str, dtype: str, scalar: Any) -> None:
+    check_number(name, dtype, scalar)
+
+
+@KERNELS_ALONE
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "complex64"])
+def test_python_numbers_by_kernels(dtype: str) -> None:
+    for name, scalar in zip(ARITHMETIC, NUMBERS, strict=True):
+        check_number(name, dtype, scalar)
+
+
+def check_number(name: str, dtype: str, scalar: Any) -> None:
     a = sample((17,), dtype)
     x, op = gp.from_numpy(a), ARITHMETIC[name]
     if name == "sub" and dtype == "bool" and scalar is True:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backends import WITHOUT_KERNELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ import pygpukit as gp
 from pygpukit import _core, array_api, scheduler
 from pygpukit.ops.fft import tables
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Host = np.ndarray[Any, Any]
 ONE_AXIS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
@@ -70,10 +71,11 @@ def check(name: str, a: Host, n: int, *args: Any, **keywords: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ONE_AXIS)
-def test_every_length(name: str, dtype: str) -> None:
+def test_every_length(operation_backend: str, name: str, dtype: str) -> None:
     kind = dtype if name in FROM_REAL else {"float32": "complex64", "float64": "complex128"}[dtype]
-    few = np.random.default_rng().choice(LENGTHS, 12, replace=False)  # on a device each is compiled
-    for n in map(int, LENGTHS if gp.backend() == "sim" else few):
+    # Of their kernels each is compiled; those of test_fft_kernels.py have every radix.
+    count = {"numpy": len(LENGTHS), "kernels": 2, "cuda": 12}[operation_backend]
+    for n in map(int, np.random.default_rng().choice(LENGTHS, count, replace=False)):
         extent = n // 2 + 1 if name in ("irfft", "hfft") else n
         check(name, sample((2, extent), kind), n, n)
 
@@ -107,6 +109,7 @@ def test_functions_that_are_numpys_by_name_and_signature() -> None:
         assert [p for p in inspect.signature(getattr(gp.fft, name)).parameters if p != "out"] == theirs, name
 
 
+@WITHOUT_KERNELS
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_any_shape_axis_length_and_norm(data: st.DataObject) -> None:
@@ -127,6 +130,7 @@ def test_any_shape_axis_length_and_norm(data: st.DataObject) -> None:
     agree(getattr(gp.fft, name)(x, n, axis, norm), expected, n or a.shape[axis], (name, a.shape, axis, n, norm))
 
 
+@WITHOUT_KERNELS
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_any_axes_and_extents(data: st.DataObject) -> None:

@@ -26,7 +26,7 @@ from linalg_checks import (
 import pygpukit as gp
 from pygpukit import linalg
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Host = np.ndarray[Any, Any]
 OWN = {"LinAlgError", "matmul", "unchecked"}

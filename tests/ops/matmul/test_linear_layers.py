@@ -15,7 +15,7 @@ import pygpukit as gp
 from pygpukit import ops
 from pygpukit.ops.matmul import linear
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Values = np.ndarray[Any, Any]
 FLOATS = ("float16", "bfloat16", "float32", "float64")

@@ -11,7 +11,7 @@ import pytest
 
 import pygpukit as gp
 
-pytestmark = pytest.mark.usefixtures("backend_name")
+pytestmark = pytest.mark.usefixtures("operation_backend")
 
 Host = np.ndarray[Any, Any]
 
