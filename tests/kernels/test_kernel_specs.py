@@ -15,7 +15,7 @@ import pytest
 import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.jit.compile import compiler, headers
+from pygpukit.jit.compile import compiler, headers, request
 from pygpukit.kernels import KernelSpec, builder, launch, registry, sources
 from pygpukit.ops import names
 
@@ -177,11 +177,11 @@ def test_a_kernel_of_a_big_header_set_is_found_without_reading_it(
 
 def test_a_request_scans_its_source_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scans: list[str] = []
-    real = compiler.includes
-    monkeypatch.setattr(compiler, "includes", lambda source, defines: scans.append(source) or real(source, defines))
+    real = request.includes
+    monkeypatch.setattr(request, "includes", lambda source, defines: scans.append(source) or real(source, defines))
     digests: list[int] = []
-    digest = compiler.key_of
-    monkeypatch.setattr(compiler, "key_of", lambda parts: digests.append(1) or digest(parts))
+    digest = request.key_of
+    monkeypatch.setattr(request, "key_of", lambda parts: digests.append(1) or digest(parts))
     source = '#include "philox.cuh"\n__global__ void once(int *out) { *out = 1; }'
     for origin in ("compiled", "memory"):
         assert compiler.compile_source(source, name="once", check=False).origin == origin
@@ -193,7 +193,7 @@ def test_a_request_scans_its_source_once(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_an_edit_of_a_header_changes_the_key_of_kernels_that_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def keys() -> list[bytes]:
         texts = ('#include "philox.cuh"\n__global__ void k() {}', '#include "order.cuh"\n__global__ void k() {}')
-        return [compiler._request(text, name="k").key for text in texts]
+        return [request.Request.of(text, name="k").key for text in texts]
 
     before = keys()
     read = headers.text

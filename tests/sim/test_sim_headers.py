@@ -230,17 +230,17 @@ def test_a_precompiled_header_that_changes_in_use_is_not_used(cache: Path, comma
 
 
 def test_the_headers_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pygpukit.jit.compile import compiler
+    from pygpukit.jit.compile import request
 
-    before = compiler._simulator_identity()
+    before = request.simulator_identity()
     monkeypatch.setattr(sim_headers, "digest", lambda: "another")
-    assert compiler._simulator_identity.__wrapped__() != before
+    assert request.simulator_identity.__wrapped__() != before
 
 
 def test_what_translates_sources_is_in_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from pygpukit.jit.compile import compiler, sim_translation
+    from pygpukit.jit.compile import request, sim_translation
 
-    before = compiler._simulator_identity()
+    before = request.simulator_identity()
     copied = Path(shutil.copytree(sim_translation._JIT, tmp_path / "jit"))
     assert sim_translation.of(copied) == sim_translation.digest()
     for part in ("ptx/floats.py", "compile/sim_source.py", "source/lexer.py"):
@@ -248,6 +248,6 @@ def test_what_translates_sources_is_in_the_key(monkeypatch: pytest.MonkeyPatch, 
         changed = sim_translation.of(copied)
         assert changed != sim_translation.digest(), part
         monkeypatch.setattr(sim_translation, "digest", lambda changed=changed: changed)
-        assert compiler._simulator_identity.__wrapped__() != before
+        assert request.simulator_identity.__wrapped__() != before
         shutil.copy(sim_translation._JIT / part, copied / part)
         monkeypatch.undo()
