@@ -12,7 +12,7 @@ import numpy as np
 from pygpukit.core.dtypes import float8_e4m3, float32
 from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import Block
-from pygpukit.models.quantised.fp4 import numbers, powers
+from pygpukit.models.quantised.codes import numbers, powers
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]

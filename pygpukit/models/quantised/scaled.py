@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.dtypes import float8_e4m3, float8_e5m2, int8, uint8
 from pygpukit.models.quantised.blocks import longest, of_bytes
-from pygpukit.models.quantised.fp4 import powers
+from pygpukit.models.quantised.codes import powers
 from pygpukit.models.quantised.tensors import InBlocks, Tensors
 
 if TYPE_CHECKING:
