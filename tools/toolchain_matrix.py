@@ -4,9 +4,9 @@
 
 FOLDER keeps the toolkits, laid out from wheels, for the next time. In each environment the plans for SM 9.0 and 8.0 are
 made on a device that is pretended, and each kernel that they name is compiled: products, attention, convolution, a part
-of what models launch, which changes daily, and from NVRTC 13.0 on a cell that includes CuTe. It fails where an
-operation is lost, where tensor cores that the environment can compile for are not taken, or where parts of two versions
-meet.
+of what models launch, which changes daily, and from NVRTC 13.0 on a cell that includes CuTe and a product by CUTLASS.
+It fails where an operation is lost, where tensor cores that the environment can compile for are not taken, or where
+parts of two versions meet.
 """
 
 from __future__ import annotations
@@ -164,22 +164,26 @@ def check(folder: Path, name: str) -> None:
     if one.tiles:  # never from the cache: the assembler finds its helpers in this environment
         compile_source(f"{_TILE_KERNEL}// {time.time_ns()}", name="twice", arch="sm_90a")
     if used is not None and used.version >= _CUTE_SINCE and (used.headers or used.version >= _BUNDLED_SINCE):
-        compile_cute()
+        compile_cutlass()
     print(f"  {kernels} kernels", flush=True)
 
 
-def compile_cute() -> None:
-    """A cell that includes CuTe, where its headers are on this machine or can be fetched."""
+def compile_cutlass() -> None:
+    """A cell that includes CuTe and a product by CUTLASS, where their headers are here or can be fetched."""
     from pygpukit.core.errors import ModelNotFoundError
     from pygpukit.jit.compile.compiler import compile_source
+    from pygpukit.kernels import registry
+    from pygpukit.kernels.builder import compile_unit
     from pygpukit.models import cutlass
+    from pygpukit.ops.matmul.cutlass import product
 
     try:
         cutlass.get()
     except ModelNotFoundError as error:
-        print(f"  no cell with CuTe: {error}", flush=True)
+        print(f"  nothing of CUTLASS: {error}", flush=True)
         return
     assert compile_source(_CUTE_CELL, name="turn", arch="sm_90a").image
+    assert compile_unit(next(registry.units(product.SOURCE.source)), "sm_90a").image
 
 
 def operations() -> dict[str, str]:

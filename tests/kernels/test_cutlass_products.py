@@ -273,6 +273,8 @@ def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypat
     assert list(registry.units(product.SOURCE.source)) == listed[:18]  # and found in a bundle without them
 
 
+@pytest.mark.timeout(900)
+@pytest.mark.turns(2)  # each takes half a minute of a processor
 @pytest.mark.parametrize(
     ("source", "kind", "instruction"),
     [
