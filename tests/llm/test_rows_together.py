@@ -86,7 +86,7 @@ def passes(name: str, dtype: str, passes: list[list[tuple[int, int, int]]]) -> d
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("name", ["llama", "gemma3", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "gemma3", "gpt2", "gemma2", "phi4", "smollm3", "olmo2", "granite"])
 def test_parts_of_prompts_in_one_pass_are_what_each_is_alone(name: str, dtype: str) -> None:
     alone = passes(name, dtype, [[(0, 0, 70)], [(1, 0, 1)], [(2, 0, 65)], [(0, 70, 90)], [(1, 1, 2)]])
     together = passes(name, dtype, [[(2, 0, 3), (0, 0, 66), (1, 0, 1)], [(1, 1, 2), (0, 66, 90), (2, 3, 65)]])
