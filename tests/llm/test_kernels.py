@@ -109,13 +109,15 @@ def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, 
     assert abs(expected[same, tokens[same]] - expected[same, others[same]]) <= 2 * bound
 
 
-def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None) -> None:
+@pytest.mark.parametrize("cap", [None, 1.5])
+def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None, cap: float | None) -> None:
     from pygpukit.nn.attention.buffers import AttentionBuffers
     from pygpukit.nn.batch import Batch
     from pygpukit.nn.kv_cache import KVCache
 
     model = tiny.model("llama", context=512, num_attention_heads=8, head_dim=24)
     attention = model.blocks[0].attn
+    attention.cap = cap
     cache = KVCache(model.config, 2, 512, "float32", "t").layers[0]
     for target in (cache.k, cache.v):
         target[...] = array(RANDOM.standard_normal(target.shape))
@@ -131,6 +133,7 @@ def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None) 
         q = doubles(qkv)[row, : attention.q_dim].reshape(8, 24)
         for head in range(8):
             scores = k[head // 4, : place + 1] @ q[head] / np.sqrt(24)
+            scores = scores if cap is None else cap * np.tanh(scores / cap)
             weights = np.exp(scores - scores.max())
             expected = weights @ v[head // 4, : place + 1] / weights.sum()
             np.testing.assert_allclose(found[row, head * 24 : head * 24 + 24], expected, atol=2e-6)
