@@ -69,6 +69,7 @@ class CausalTransformerModel(Generating):
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
         self.final_norm, self.tokenizer = final_norm, tokenizer
         self.generation = dict(generation or {})
+        self.quantisation_errors: dict[str, float] = {}  # by tensor that load() rounded: relative, root mean square
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
 
     @classmethod

@@ -22,6 +22,7 @@ from pygpukit.llm.models import (
     prefix_of,
     read_config,
 )
+from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
 from pygpukit.models.tokenizer.ending import generation_of
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.layer import LinearBF16
@@ -49,6 +50,7 @@ def load(
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = True,
     revision: str | None = None,
+    quantize: str | None = None,
 ) -> CausalTransformerModel:
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
 
@@ -59,11 +61,12 @@ def load(
     sequence, at most and by default the model's own, on the simulation 4096. slots: contexts that the KV cache has
     room for, which any number of shorter sequences share; kv_memory: its size in their place, as bytes, "2GB" or a
     share of the device's memory, "40%". name: what its memory and launches are called. progress: a
-    bar, or a function (bytes done, bytes in all, tensor).
+    bar, or a function (bytes done, bytes in all, tensor). quantize: "int8", "int4" or "fp8", to round the weights of
+    products to, but for those that the file has in few bits; model.quantisation_errors tells what that changes.
 
-    Raises ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for an architecture that is not there,
-    and before any file is read for a context or slots below 1. Raises ModuleNotFoundError where the extra `models` is
-    missing, before anything is fetched or placed.
+    Raises ValueError for another quantize, ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for
+    an architecture that is not there, and before any file is read for a context or slots below 1. Raises
+    ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
@@ -72,6 +75,7 @@ def load(
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"load: model={model!r}; give a name, or the path of a folder or file")
     check_room(context, slots, kv_memory)
+    _check_quantize(quantize)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
     coming = Coming(str(model))
@@ -86,6 +90,7 @@ def load(
             name=name,
             spec=spec,
             progress=progress,
+            quantize=quantize,
         )
         coming.wait(progress is True)
         return loaded
@@ -103,8 +108,10 @@ def from_checkpoint(
     name: str | None = None,
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = False,
+    quantize: str | None = None,
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
+    _check_quantize(quantize)
     title = name or checkpoint.name
     where = f"{title}: config.json"
     architecture = architecture_of(checkpoint.config.get("model_type"), checkpoint.names(), spec)
@@ -115,11 +122,18 @@ def from_checkpoint(
     if context is None and is_sim():
         context = 4096
     tokenizer, problem = _tokenizer(checkpoint)  # before anything is on the device
-    loader = Loader(checkpoint, architecture, config, dtype, title, progress)
+    rounded = None if quantize is None else QuantisingCheckpoint(checkpoint, quantize)
+    loader = Loader(rounded or checkpoint, architecture, config, dtype, title, progress)
     with loader:
         model = loader.model(tokenizer, context, slots, spec, kv_memory)
     model.tokenizer_problem, model.expanded = problem, loader.expanded
+    model.quantisation_errors = {} if rounded is None else dict(sorted(rounded.errors.items()))
     return model
+
+
+def _check_quantize(quantize: str | None) -> None:
+    if quantize is not None and quantize not in NAMES:
+        raise ValueError(f"quantize={quantize!r}; give {', '.join(map(repr, NAMES))} or None")
 
 
 def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer | None, str]:
