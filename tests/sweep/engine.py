@@ -98,8 +98,8 @@ def groups(families: Sequence[Family], front_end: str = "simt") -> list[Group]:
 
 
 def catalogued(front_end: str = "simt") -> list[Kernel]:
-    """Every built-in kernel for the given front end."""
-    units = [unit for unit in registry.catalogue() if unit.spec.front_end == front_end]
+    """Every built-in kernel for the given front end but those that include CUTLASS, which is fetched."""
+    units = [unit for unit in registry.catalogue() if unit.spec.front_end == front_end and unit.spec.wants is None]
     return [(unit.source, expression) for unit in units for expression in unit.expressions]
 
 

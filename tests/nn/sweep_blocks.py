@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from nn.random_blocks import random_blocks, values
+from random_blocks import random_blocks, values
+from sweep.engine import Call, Family, numbers
 
 import pygpukit as gp
 from pygpukit.nn.batch import Batch
 from pygpukit.nn.embedding import embed
 from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import Blocks, Part
-from sweep.engine import Call, Family, numbers
 
 Array = np.ndarray[Any, Any]
 _COLUMNS, _COUNT = 512, 18
