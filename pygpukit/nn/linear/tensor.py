@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 # Norms and epilogues stand in kernels of several forms: contracted apart, they would differ.
 SOURCE = kernels.KernelSpec(__file__, "tensor_rows.cu", options=kernels.SAME_BITS)
 TYPES = (float16, bfloat16)
-_SLICES, _PIECE, _TILE = 4, 128, 16  # pieces.cuh: kSlices; bytes of a piece; columns of a tile at least
-_GROUPS = 2  # tensor_rows.cu: kGroups
+_SLICES, _PIECE, _TILE = 8, 128, 16  # pieces.cuh: kSlices; bytes of a piece; columns of a tile at least
+_GROUPS = 1  # tensor_rows.cu: kGroups
 _WARP = 32
 _STAGES = {False: (6, 5, 4, 2), True: (3, 2)}  # of the kernels for one row, of single columns and of pairs
 _HALF = 112 << 10  # bytes of a block's memory of which a multiprocessor of SM 9.0 has twice as many
@@ -32,14 +32,13 @@ _FIXED = 1 << 10  # bytes that a launch has of its own
 
 class Form(NamedTuple):
     """The part of a product that a block of some_rows() takes: 16 down rows of the weight, 8 across of x,
-    by so many groups of four warps.
-    stages: of both on their way. resident: blocks of a multiprocessor."""
+    by so many groups of eight warps.
+    stages: of both on their way."""
 
     down: int
     across: int
     groups: int
     stages: int
-    resident: int = 1
 
     @property
     def shared_bytes(self) -> int:
@@ -56,8 +55,9 @@ class Form(NamedTuple):
         return f"{self.down}, {self.across}, {self.stages}, {self.groups}"
 
 
-# The first that fits for so many rows: where none does, blocks in y take the rest.
-FORMS = (Form(2, 1, 2, 2, 2), Form(2, 2, 1, 4, 2), Form(2, 4, 1, 3, 2), Form(4, 8, 1, 3))
+# The first that fits for so many rows: where none does, blocks in y take the rest. The last two are for devices whose
+# blocks have less shared memory.
+FORMS = (Form(2, 1, 1, 5), Form(2, 2, 1, 4), Form(2, 4, 1, 3), Form(2, 4, 1, 2), Form(2, 1, 1, 2))
 
 
 def one_row_stages(columns: int, pairs: bool) -> int:
@@ -115,7 +115,7 @@ def some_rows(
     )
     down = -(-rows // (8 * form.across))
     tiles = -(-columns // (_TILE * form.down // (2 if epilogue == "pk::kSilu" else 1)))
-    across = max(1, min(tiles, form.resident * device.current().sm_count // down))
+    across = max(1, min(tiles, device.current().sm_count // down))
     kernels.launch(spec, (across, down, 1), (_WARP * _SLICES * form.groups, 1, 1), x, *operands, call)
 
 

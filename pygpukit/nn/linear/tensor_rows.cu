@@ -9,7 +9,7 @@
 
 namespace pk {
 
-constexpr int kGroups = 2, kRowThreads = 32 * kSlices * kGroups;  // of a block, groups of four warps
+constexpr int kGroups = 1, kRowThreads = 32 * kSlices * kGroups;  // of a block, groups of eight warps
 
 using sampling::u64;
 
