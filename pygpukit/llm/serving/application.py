@@ -20,6 +20,7 @@ from pygpukit.llm.serving.answers import Answer
 from pygpukit.llm.serving.completing import Completing
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.models import Models
+from pygpukit.llm.serving.page import page
 
 # A page may send a form unasked, but browsers say from where it comes.
 _JSON, _FORM = "application/json", "multipart/form-data"
@@ -37,6 +38,7 @@ class Application:
         self._models, self._token, self._origins = models, token, frozenset(origins)
         self._completing = Completing(models)
         routes = [
+            Route("/", self._guarded(self._page, public=True)),
             Route("/health", self._guarded(self._health, public=True)),
             Route("/metrics", self._guarded(self._metrics)),
             Route("/v1/models", self._guarded(self._list)),
@@ -96,6 +98,9 @@ class Application:
 
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok"})
+
+    async def _page(self, request: Request) -> Response:
+        return page()
 
     async def _metrics(self, request: Request) -> Response:
         page, kind = self._models.metrics.page()
