@@ -3,6 +3,7 @@
 
     python tools/checked_kernels.py          where sources changed since the report, or a kernel failed
     python tools/checked_kernels.py --all    all
+    python tools/checked_kernels.py --new    of kernels that the report lacks, or that failed
 
 The report is docs/results/sim/checked_kernels.json: for each kernel the shapes of the operands, the largest error
 relative to the largest number of a float64 reference, and the verdict. Fails when a kernel has a finding, gives wrong
@@ -54,7 +55,8 @@ def main() -> int:
     """Exit status 1 when a kernel is not clean."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="run the kernels of sources that did not change, too")
-    everything = parser.parse_args().all
+    parser.add_argument("--new", action="store_true", help="leave out what the report has, though its source changed")
+    chosen = parser.parse_args()
     if missing := without_family(FAMILIES):
         print(f"no family of the sweep has the kernels of {', '.join(missing)}; add calls that launch them")
         return 1
@@ -62,15 +64,17 @@ def main() -> int:
     every = groups(FAMILIES)
     digests = {source: digest(source) for source in sorted({source for group in every for source, _ in group.kernels})}
     kernels: dict[str, dict[str, Any]] = {source: {} for source in digests}
+    kept: set[str] = set()  # sources of which a kernel was not run again
     for group in every:
         known = all(
-            before["sources"].get(source) == digests[source]
-            and before["kernels"][source].get(name, {}).get("verdict") == CLEAN
+            (chosen.new or before["sources"].get(source) == digests[source])
+            and before["kernels"].get(source, {}).get(name, {}).get("verdict") == CLEAN
             for source, name in group.kernels
         )
-        if known and not everything:
+        if known and not chosen.all:
             for source, name in group.kernels:
                 kernels[source][name] = before["kernels"][source][name]
+                kept.add(source)
             continue
         start = time.perf_counter()
         for (source, name), seen in run(group).items():
@@ -87,7 +91,7 @@ def main() -> int:
         "version": gp.__version__,
         "command": "python tools/checked_kernels.py --all",
         "compiler": simulator.compiler_identity().partition(", cpu")[0],
-        "sources": digests,
+        "sources": {source: before["sources"][source] if source in kept else digests[source] for source in digests},
         "kernels": kernels,
     }
     REPORT.parent.mkdir(parents=True, exist_ok=True)
