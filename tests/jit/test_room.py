@@ -13,6 +13,7 @@ import pytest
 from pygpukit.jit import compile_source
 from pygpukit.jit.cache import store as cache
 from pygpukit.jit.compile import room, simulator
+from pygpukit.jit.compile.bounded import Outcome
 
 SOURCE = "__global__ void room(int* x) { x[0] = %d; }"
 
@@ -55,8 +56,8 @@ def test_a_full_folder_for_temporary_files_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_compiler_without_room_is_not_a_fault_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(command: list[str], *more: Any) -> tuple[int, str, str, str]:
-        return 1, "", "fatal error: error writing to /tmp/x.s", ""
+    def run(command: list[str], *more: Any) -> Outcome:
+        return Outcome(1, "", "fatal error: error writing to /tmp/x.s", "")
 
     def full(*arguments: Any, **options: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -37,26 +37,25 @@ def _without_forward(text: str) -> str:
     return _FORWARD.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
-# A map that lies elsewhere, among a kernel's parameters: where the headers take its address, they have that.
+# The first branch is nvcc's. In its place, line for line: a map that lies elsewhere, among a kernel's parameters; where
+# the headers take its address, they have that.
+_DESCRIPTORS = re.compile(
+    r"#if \(__CUDACC_VER_MAJOR__ >= 12\) && !defined\(__CUDACC_RTC__\)\n"
+    r"[ \t]*using TmaDescriptor = CUtensorMap;\n[ \t]*using Im2ColTmaDescriptor = CUtensorMap;\n"
+    r"(#else\n[ \t]*using TmaDescriptor = struct alignas\(64\) \{ char bytes\[128\]; \};\n"
+    r"[ \t]*using Im2ColTmaDescriptor = struct alignas\(64\) \{ char bytes\[128\]; \};\n)"
+)
 _ELSEWHERE = (
     "#if defined(PK_TENSOR_MAPS_ELSEWHERE)\n"
     "struct TmaDescriptor { TmaDescriptor const* at; "
     "CUTE_HOST_DEVICE constexpr TmaDescriptor const* operator&() const { return at; } };\n"
-    "using Im2ColTmaDescriptor = TmaDescriptor;\n#else\n"
-)
-_DESCRIPTORS = re.compile(
-    r"[ \t]*using TmaDescriptor = struct alignas\(64\) \{ char bytes\[128\]; \};\n"
-    r"[ \t]*using Im2ColTmaDescriptor = struct alignas\(64\) \{ char bytes\[128\]; \};\n"
+    "using Im2ColTmaDescriptor = TmaDescriptor;\n"
 )
 
 
 def _aligned(text: str) -> str:
     """A tensor map has 128 bytes' alignment since CUDA 13: with less, host and device see different parameters."""
-
-    def both(match: re.Match[str]) -> str:
-        return f"{_ELSEWHERE}{match.group().replace('alignas(64)', 'alignas(128)')}#endif\n"
-
-    return _DESCRIPTORS.sub(both, text)
+    return _DESCRIPTORS.sub(lambda match: _ELSEWHERE + match[1].replace("alignas(64)", "alignas(128)"), text)
 
 
 def _with_own_sequences(text: str) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SCALED = KernelSpec(__file__, "fp8.cu", ahead=("sm_89", "sm_90a", "sm_100a", "sm_120a"), instead=True)
 _CALL = SCALED.structure("ScaledProduct")
 _ELEMENTS, _RESULTS = (float8_e4m3, float8_e5m2), (float32, bfloat16, float16)
-BACKEND, FAMILY = aligned.BACKEND, "fp8"
+BACKEND, FAMILIES = aligned.BACKEND, ("fp8",)
 
 
 @plans.follows
@@ -47,7 +47,7 @@ def _listed() -> Iterator[Block]:
 
 def refusal(p: Problem) -> str:
     """Why these kernels do not make a product, "" where they do."""
-    if p.family != FAMILY:
+    if p.family not in FAMILIES:
         return f"these kernels multiply two operands of fp8, not {p.dtype}"
     if p.scales:
         return p.scales
