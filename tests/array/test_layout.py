@@ -129,7 +129,7 @@ def test_stacks_of_matrices_multiply_where_numpys_operands_do(a: np.ndarray[Any,
     try:
         expected = np.matmul(a, b)
     except ValueError:
-        with pytest.raises(ShapeError, match="^product.*: shapes"):
+        with pytest.raises(ShapeError, match=r"^product.*: shapes"):
             layout.matrix_stacks((a.shape, a.strides), (b.shape, b.strides), "product")
         return
     left, right, shape = layout.matrix_stacks((a.shape, a.strides), (b.shape, b.strides), "product")

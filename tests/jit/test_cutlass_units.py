@@ -15,6 +15,7 @@ from pygpukit.jit.cutlass import mended, place, simulated, units
 from pygpukit.jit.ptx.statement import KEYWORD
 from pygpukit.jit.ptx.translate import translate
 from pygpukit.models import cutlass
+from pygpukit.ops.matmul.cutlass import room
 
 KERNEL = """// a cell
 #include <cute/tiny.hpp>
@@ -183,3 +184,19 @@ def test_nvrtc_compiles_a_cell_and_tensor_maps_have_the_host_s_alignment(real: P
     }"""
     image = compile_source(source, name="cell", arch=arch)
     assert image.arch == arch and "k" in image.ptx and not image.log.strip()
+
+
+def test_cutlass_is_left_out_where_libcudacxx_is_not_beside_an_older_nvrtc(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(room.place, "missing", lambda: "")
+    monkeypatch.setattr(nvrtc, "missing", lambda: "")
+    monkeypatch.setattr(nvrtc, "open_nvrtc", lambda: (None, (13, 0)))
+    monkeypatch.setattr(nvrtc, "_headers", lambda: (tmp_path,))
+    assert "libcu++ is not beside NVRTC 13.0; install it with" in room.lacking() and "cccl" in room.lacking()
+    (tmp_path / "cuda" / "std").mkdir(parents=True)
+    (tmp_path / "cuda" / "std" / "cassert").touch()
+    assert not room.lacking()
+    monkeypatch.setattr(nvrtc, "_headers", tuple)
+    monkeypatch.setattr(nvrtc, "open_nvrtc", lambda: (None, nvrtc.BUNDLED_HEADERS_SINCE))
+    assert not room.lacking()

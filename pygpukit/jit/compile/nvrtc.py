@@ -88,6 +88,17 @@ def header_options() -> list[str]:
     return [f"-I{folder}" for folder in _headers()]
 
 
+def lacks_libcudacxx() -> str:
+    """Why a source cannot include libcu++ (<cuda/std/...>), and what to install; "" where it can, or without NVRTC."""
+    if missing():
+        return ""
+    version = open_nvrtc()[1]
+    if version >= BUNDLED_HEADERS_SINCE or any((one / "cuda" / "std" / "cassert").is_file() for one in _headers()):
+        return ""
+    reason = "libcu++ is not beside NVRTC {}.{}".format(*version)
+    return f"{reason}; install it with: {install_command('cccl')}"
+
+
 def untraceable() -> str:
     """Why this NVRTC cannot tell which headers it reads; "" when it can."""
     if open_nvrtc()[1] >= _TRACE_SINCE:

@@ -10,6 +10,7 @@ from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.choices import by_device
+from pygpukit.jit.compile import nvrtc
 from pygpukit.jit.cutlass import place
 from pygpukit.kernels import KernelSpec, builder
 from pygpukit.kernels.structure import in_header
@@ -42,6 +43,11 @@ class Shape:
         return f"{self.rows}x{self.columns}"
 
 
+def lacking() -> str:
+    """The headers that these kernels are compiled with and that are not here, "" for none."""
+    return place.missing() or nvrtc.lacks_libcudacxx()
+
+
 def source(module: str, file: str) -> KernelSpec:
     """The spec of a source that includes CUTLASS."""
     return KernelSpec(
@@ -51,7 +57,7 @@ def source(module: str, file: str) -> KernelSpec:
         cluster=(common.CLUSTER, 1, 1),
         ahead=("sm_90a",),
         instead=True,
-        wants=place.missing,
+        wants=lacking,
     )
 
 
@@ -68,8 +74,8 @@ def missing(kernel: KernelSpec, extents: tuple[int, int, int, int]) -> str:
         return f"its kernels are those of SM 9.0; this device is SM {capability / 10:.1f}"
     if max(extents) >= 2**31 - 512 or prod(extents[:3]) >= 2**43:
         return f"extents of {extents} are more than these kernels count"
-    if place.missing() and not builder.is_bundled(kernel):
-        return place.missing()
+    if (why := lacking()) and not builder.is_bundled(kernel):
+        return why
     return builder.missing(kernel) or tensor_maps.refusal()
 
 
