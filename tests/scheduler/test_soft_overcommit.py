@@ -16,7 +16,7 @@ from pygpukit.core.errors import OutOfMemoryError
 from pygpukit.memory import set_limit, stats
 from pygpukit.scheduler import MB, MemoryEvent, Scheduler
 
-PATIENCE_S = 60
+PATIENCE_S = 240  # tasks that take turns with memory on a busy machine take a minute
 BURSTABLE = 4
 LIMIT = 8 * MB  # of each task, the guaranteed one too
 ROOM = 3 * LIMIT  # for five of them
