@@ -86,10 +86,14 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_kept_tables() -> Iterator[None]:
-    """What operations keep on the device for later calls goes with each file: others count every byte."""
+    """What operations and the pool keep on the device for later calls goes with each file: others count every byte, and
+    pools of their own need what the device has."""
     yield
     if tables := sys.modules.get("pygpukit.ops.fft.tables"):
         tables.TABLES.clear()
+    core = sys.modules.get("pygpukit._core")
+    if core is not None and core.native.backend_name() == "sim":
+        core.pool_trim(0)
 
 
 @pytest.fixture(params=[pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -145,8 +149,10 @@ def kernels_on_sim(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Operations run their CUDA kernels on the simulator in checked mode, as they run on a device."""
     from pygpukit.kernels import launcher
     from pygpukit.ops import fusion, host
+    from pygpukit.ops.elementwise import pointwise
 
     monkeypatch.setenv("PYGPUKIT_CHECK", "1")
+    monkeypatch.setattr(pointwise, "_learn", lambda *_: None)  # operators would go to these kernels in later tests, too
     # Checked kernels hold freed blocks back for as long as there is one: none may outlive the test.
     monkeypatch.setattr(launcher, "_kernels", {})
     monkeypatch.setattr(fusion, "_kernels", {})
