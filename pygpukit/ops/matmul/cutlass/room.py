@@ -29,6 +29,7 @@ BACKEND = "cutlass"
 UNMEASURED = "they were not measured to be faster on this device"
 _CALL = in_header("cutlass_kernel.cuh", "CutlassCall")
 _DIVISION = in_header("cutlass_kernel.cuh", "Division")
+_INCOMPLETE = (13, 3)  # the NVRTC whose own mma.h includes a header that it does not bring
 _PIECE_ROWS = 64  # cutlass_write.cuh: kPieceRows
 
 
@@ -45,7 +46,14 @@ class Shape:
 
 def lacking() -> str:
     """The headers that these kernels are compiled with and that are not here, "" for none."""
-    return place.missing() or nvrtc.lacks_libcudacxx()
+    return place.missing() or nvrtc.lacks_libcudacxx() or _incomplete()
+
+
+def _incomplete() -> str:
+    if nvrtc.missing() or nvrtc.open_nvrtc()[1] != _INCOMPLETE:
+        return ""
+    version = "{}.{}".format(*_INCOMPLETE)
+    return f"the headers inside NVRTC {version} lack crt/mma.h, which CUTLASS reads; another version has it"
 
 
 def source(module: str, file: str) -> KernelSpec:
