@@ -198,5 +198,5 @@ def test_cutlass_is_left_out_where_libcudacxx_is_not_beside_an_older_nvrtc(
     (tmp_path / "cuda" / "std" / "cassert").touch()
     assert not room.lacking()
     monkeypatch.setattr(nvrtc, "_headers", tuple)
-    monkeypatch.setattr(nvrtc, "open_nvrtc", lambda: (None, nvrtc.BUNDLED_HEADERS_SINCE))
+    monkeypatch.setattr(nvrtc, "open_nvrtc", lambda: (None, (13, 5)))
     assert not room.lacking()

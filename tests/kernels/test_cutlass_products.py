@@ -24,6 +24,7 @@ from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import tensor_maps
 
 SEED = secrets.randbits(32)
+pytestmark = pytest.mark.skipif(bool(nvrtc.missing()), reason="what is launched depends on the compiler: needs NVRTC")
 
 
 @pytest.fixture(autouse=True)
