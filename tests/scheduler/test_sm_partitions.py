@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 
@@ -84,7 +85,9 @@ def test_a_partition_has_its_multiprocessors_to_itself(scheduler, total):
     check(b, sms["b"])
     check(c | rest, total - sms["a"] - sms["b"])
     assert not a & b and not (a | b | again) & (c | rest)
-    wait_until(lambda: not scheduler.partitions.get("a").sm_switching)  # a dispatcher may not have left its space yet
+    wait_until(
+        lambda: gc.collect() >= 0 and not scheduler.partitions.get("a").sm_switching
+    )  # a dispatcher may not have left its space yet
     figures = scheduler.snapshot()["partitions"]["a"]
     assert (figures["sms"], figures["sm_share"], figures["sm_switching"]) == (sms["a"], view["a"].sm_share, False)
     for name in "abc":
@@ -157,7 +160,7 @@ def test_resizing_switches_when_tasks_under_way_have_ended(scheduler, total):
     check(new, view.sms)
     go.set()
     check(old.result(PATIENCE_S), small)
-    wait_until(lambda: not scheduler.partitions.get("a").sm_switching)
+    wait_until(lambda: gc.collect() >= 0 and not scheduler.partitions.get("a").sm_switching)
     after = scheduler.partitions.get("a")
     assert after.sm_switch_ns > view.sm_switch_ns > 0
     scheduler.resize_partition("a", bandwidth=0.25, isolation="sm")
