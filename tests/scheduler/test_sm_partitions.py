@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from alone import alone
 from scheduler_help import wait_until
 
 import pygpukit as gp
@@ -69,7 +70,16 @@ def check(found: set[int], sms: int) -> None:
     assert 1 <= len(found) <= sms
 
 
-def test_a_partition_has_its_multiprocessors_to_itself(scheduler, total):
+def test_a_partition_has_its_multiprocessors_to_itself() -> None:
+    alone(__file__, "to_itself")  # streams of other tests may keep a space
+
+
+def to_itself() -> None:
+    with Scheduler(workers=4) as scheduler:
+        to_itself_of(scheduler, gp.get_device_info().multiprocessor_count)
+
+
+def to_itself_of(scheduler, total) -> None:
     scheduler.create_partition("a", bandwidth=0.25, isolation="sm")
     scheduler.create_partition("b", bandwidth=0.3, isolation="sm", memory="1MB")
     scheduler.create_partition("c", bandwidth=0.1)  # shares the rest
@@ -141,7 +151,16 @@ def test_what_cannot_be_had_changes_nothing(scheduler, limits, text):
     check(before | scheduler.submit(where, partition="a").result(PATIENCE_S), sms)
 
 
-def test_resizing_switches_when_tasks_under_way_have_ended(scheduler, total):
+def test_resizing_switches_when_tasks_under_way_have_ended() -> None:
+    alone(__file__, "resizing")  # streams of other tests may keep a space
+
+
+def resizing() -> None:
+    with Scheduler(workers=4) as scheduler:
+        resizing_of(scheduler, gp.get_device_info().multiprocessor_count)
+
+
+def resizing_of(scheduler, total) -> None:
     scheduler.create_partition("a", bandwidth=0.25, isolation="sm")
     small = scheduler.partitions.get("a").sms
     inside, go = threading.Event(), threading.Event()
