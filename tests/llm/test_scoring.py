@@ -69,7 +69,7 @@ def test_a_prompt_that_cannot_be(model: CausalTransformerModel) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_echo_with_logprobs(client: openai.OpenAI, model: CausalTransformerModel, stream: bool) -> None:
-    text = "hello wörld"
+    text = "hello w\u00f6rld"
     ids = model.token_ids(text)
     plain = client.completions.create(model="tiny", prompt=text, max_tokens=5, temperature=0, logprobs=2)
     scored = prompt_tokens(model, ids, 2)
@@ -128,7 +128,7 @@ def test_vectors_are_the_pooled_states(kind: str, pooling: Any) -> None:
 
 
 def test_embeddings_of_texts_and_ids(client: openai.OpenAI, model: CausalTransformerModel) -> None:
-    texts = ["hello", "wörld", "hello hello"]
+    texts = ["hello", "w\u00f6rld", "hello hello"]
     expected = model.embed(texts)
     answer = client.embeddings.create(model="tiny", input=texts)  # which asks for base64
     assert [one.embedding for one in answer.data] == [pytest.approx(row.tolist(), abs=0) for row in expected]

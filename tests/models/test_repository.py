@@ -220,7 +220,19 @@ def test_what_is_no_model_says_why(sizes: dict[str, int], part: str | None, why:
 def test_names() -> None:
     for name in ("me/tiny", "Qwen/Qwen2.5-0.5B-Instruct", "a/b:Q4_K_M", "a/b:dir/file.gguf"):
         assert repository.is_name(name), name
-    for name in ("tiny", "./tiny", "/me/tiny", "a/b/c", "../x", "a/..", "a/b:../c", "me/t y", "https://x/y", "", "ä/b"):
+    for name in (
+        "tiny",
+        "./tiny",
+        "/me/tiny",
+        "a/b/c",
+        "../x",
+        "a/..",
+        "a/b:../c",
+        "me/t y",
+        "https://x/y",
+        "",
+        "\u00e4/b",
+    ):
         assert not repository.is_name(name), name
 
 

@@ -6,6 +6,7 @@ type of the scale it has the bits that the packages give.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,18 +79,20 @@ def _groups(stored: Tensors, name: str, columns: int, count: int) -> Array:
     return group
 
 
-class _Words:
+class _Words(ABC):
     """The values and blocks of such weights, from their parts."""
 
+    @abstractmethod
     def parts(self, stored: Tensors) -> Parts:
-        raise NotImplementedError
+        """Codes, scales and what else the values are made of."""
 
+    @abstractmethod
     def scale(self, stored: Tensors) -> tuple[str, int]:
         """The tensor with the scales, and how many a row has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shape(self, stored: Tensors) -> tuple[int, ...]:
-        raise NotImplementedError
+        """Of the weight."""
 
     def values(self, stored: Tensors) -> Array:
         return _scaled(*self.parts(stored))
