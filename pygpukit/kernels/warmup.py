@@ -39,6 +39,7 @@ def warm(families: Iterable[str], arch: str | None = None) -> str:
     numbers = _of(list(families))
     left_out = [n for n in numbers if kernels()[n].front_end == "tile"] if tile.missing() else []
     jobs = [(arch, n) for n in numbers if n not in set(left_out)]
+    vars(sys.modules["__main__"]).setdefault("__spec__", None)  # spawning reads it, and IPython's %reset deletes it
     # Compiling needs no device, and a process that has one open cannot be forked.
     with (
         Progress(f"compiling for {arch}", len(jobs), things="kernels") as bar,

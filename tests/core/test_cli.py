@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
@@ -50,6 +51,18 @@ def test_warmup_compiles_what_is_named(capsys: pytest.CaptureFixture[str]) -> No
     assert said and 0 < int(said[1]) <= added
     assert cli.main(["warmup", "nn/lstm", "--arch", "sm_90a"]) == 0
     assert cache.info()["disk_entries"] == before + added
+
+
+def test_warmup_works_after_a_shell_was_reset(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if get_nvrtc_version() is None:
+        pytest.skip("NVRTC is not installed")
+    reset = ModuleType("__main__")
+    del reset.__spec__
+    monkeypatch.setitem(sys.modules, "__main__", reset)
+    assert cli.main(["warmup", "nn/lstm", "--arch", "sm_90a"]) == 0
+    assert "kernels for sm_90a are in the cache" in capsys.readouterr().out
 
 
 def test_warmup_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
