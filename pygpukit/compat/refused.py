@@ -4,10 +4,6 @@ from __future__ import annotations
 
 _LLM_LATER = {
     "mixtures of experts": "MIXTRAL_SPEC MoELayer QWEN3_MOE_SPEC load_mixtral_from_safetensors",
-    "weights of 8 and 4 bits": (
-        "FP8QuantConfig LinearFP8 ModelOptimizationInfo PruningConfig QATQuantConfig SparsityConfig "
-        "dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct"
-    ),
     "loading a model layer by layer": (
         "AutoLRU LayerStreamingContext LazyModelLoader LoadingStrategy PoolStats SimpleStreaming SlidingWindow "
         "TensorState create_streaming_context"

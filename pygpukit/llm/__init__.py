@@ -22,6 +22,10 @@ _HOMES = {
         "load_gpt2_from_safetensors load_llama_from_safetensors load_model_from_safetensors "
         "load_qwen3_from_safetensors repack_model_weights repack_norm repack_weight sample_token"
     ),
+    "pygpukit.compat.fp8": "LinearFP8 dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct",
+    "pygpukit.compat.optimisation": (
+        "FP8QuantConfig ModelOptimizationInfo PruningConfig QATQuantConfig SparsityConfig"
+    ),
     "pygpukit.llm.generation": "Alternative Completion Figures Generation Token",
     "pygpukit.nn.attention.layer": "Attention CausalSelfAttention LlamaAttention",
     "pygpukit.nn.block": "LlamaBlock TransformerBlock",

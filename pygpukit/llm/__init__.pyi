@@ -1,4 +1,8 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.fp8 import LinearFP8 as LinearFP8
+from pygpukit.compat.fp8 import dequantize_fp8_e4m3_block as dequantize_fp8_e4m3_block
+from pygpukit.compat.fp8 import is_fp8_weight as is_fp8_weight
+from pygpukit.compat.fp8 import load_fp8_weight_direct as load_fp8_weight_direct
 from pygpukit.compat.llm import load_gpt2_from_safetensors as load_gpt2_from_safetensors
 from pygpukit.compat.llm import load_llama_from_safetensors as load_llama_from_safetensors
 from pygpukit.compat.llm import load_model_from_safetensors as load_model_from_safetensors
@@ -7,6 +11,11 @@ from pygpukit.compat.llm import repack_model_weights as repack_model_weights
 from pygpukit.compat.llm import repack_norm as repack_norm
 from pygpukit.compat.llm import repack_weight as repack_weight
 from pygpukit.compat.llm import sample_token as sample_token
+from pygpukit.compat.optimisation import FP8QuantConfig as FP8QuantConfig
+from pygpukit.compat.optimisation import ModelOptimizationInfo as ModelOptimizationInfo
+from pygpukit.compat.optimisation import PruningConfig as PruningConfig
+from pygpukit.compat.optimisation import QATQuantConfig as QATQuantConfig
+from pygpukit.compat.optimisation import SparsityConfig as SparsityConfig
 from pygpukit.jupyter.chat import chat as chat
 from pygpukit.llm.config import GPT2Config as GPT2Config
 from pygpukit.llm.config import LlamaConfig as LlamaConfig
