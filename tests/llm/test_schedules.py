@@ -18,6 +18,11 @@ from pygpukit.llm.engine.scheduler import Plan, Scheduler
 
 END = 0  # a token that ends an answer
 SCHEDULES, GROUPS = 100_000, 20
+SIZES = (1, 1, 2, 3, 3, 5, 8)  # positions of a block: of 8 a beginning of 2 is shared
+EVENTS = {
+    "refused", "copied", "preempted", "expired", "several prompts", "rows beside prompts", "computed again",
+    "part of a block found", "one who runs leaves", "one who waits leaves",
+}  # fmt: skip
 
 
 def after(state: int, token: int, decoded: bool) -> int:
@@ -100,26 +105,36 @@ class Schedule:
         pick = self.random.randint
         rows = pick(1, 4)
         self.scheduler = Scheduler(
-            BlockManager(pick(3, 9), pick(1, 3)), max_rows=rows, budget=rows + pick(1, 6), max_waiting=pick(1, 5)
+            BlockManager(pick(3, 9), self.random.choice(SIZES)),
+            max_rows=rows,
+            budget=rows + pick(1, 6),
+            max_waiting=pick(1, 5),
         )
         self.device = Device(self.scheduler)
         self.now, self.expected = 0, dict[Request, list[int]]()
         self.given_up = set[Request]()
-        self.refused = 0
+        self.met = Counter[str]()
 
     def submit(self) -> None:
         pick = self.random.randint
-        prompt = [1, 2, 3, 1, 2, 3][: pick(0, 6)] + [pick(1, 2) for _ in range(pick(0, 2))] or [1]
+        repeats = self.scheduler.blocks.size // 3 + 1  # so that prompts that begin alike end in the middle of blocks
+        prompt = ([1, 2, 3, 1, 2, 3] * repeats)[: pick(0, 6 * repeats)] + [pick(1, 2) for _ in range(pick(0, 2))] or [1]
         deadline = self.now + pick(1, 15) if pick(0, 5) == 0 else math.inf
         request = Request(prompt, pick(1, 6), self.random.choice(POLICIES), self.random.choice("abc"), deadline)
         blocks, waiting = self.scheduler.blocks, [r for r in self.scheduler.waiting if not r.preemptions]
+        here = len(self.scheduler.running) + len(self.scheduler.waiting)
         too_large = -(-request.positions // blocks.size) > blocks.count
         try:
             self.scheduler.submit(request)
         except InvalidSpecError:
             assert too_large
         except TaskRejectedError:
-            assert not too_large and len(waiting) == self.scheduler.max_waiting
+            assert not too_large
+            assert (
+                len(waiting) == self.scheduler.max_waiting
+                or here == self.scheduler.max_waiting + self.scheduler.max_rows
+            )
+            self.met["refused"] += 1
         else:
             assert not too_large
             if pick(0, 3) == 0:
@@ -153,6 +168,13 @@ class Schedule:
     def check(self, plan: Plan) -> None:
         scheduler = self.scheduler
         busy = Counter([row.request for row in plan.rows] + [chunk.request for chunk in plan.chunks])
+        self.met.update(copied=len(plan.copies), preempted=len(plan.preempted), expired=len(plan.expired))
+        self.met["several prompts"] += len(plan.chunks) > 1
+        self.met["rows beside prompts"] += bool(plan.rows and plan.chunks)
+        self.met["computed again"] += sum(not row.samples for row in plan.rows)
+        self.met["part of a block found"] += sum(
+            chunk.start % scheduler.blocks.size > 0 for chunk in plan.chunks if chunk.start == chunk.request.reused
+        )
         assert all(count == 1 for count in busy.values())
         assert len(plan.rows) <= scheduler.max_rows >= len(scheduler.running)
         assert len(plan.rows) + sum(chunk.end - chunk.start for chunk in plan.chunks) <= scheduler.budget
@@ -162,7 +184,13 @@ class Schedule:
         assert all(request.deadline > self.now for request in (*scheduler.running, *scheduler.waiting))
         assert all(not request.computed and not request.table.blocks for request in scheduler.waiting)
         used = {block for request in scheduler.running for block in request.table.blocks}
-        assert scheduler.blocks.free == scheduler.blocks.count - len(used)
+        blocks = scheduler.blocks
+        assert blocks.free == blocks.count - len(used)
+        # Whatever came and went, nothing grows: those who wait, what can be found again, clients that are remembered.
+        assert sum(not request.preemptions for request in scheduler.waiting) <= scheduler.max_waiting
+        assert len(scheduler.running) + len(scheduler.waiting) <= scheduler.max_rows + scheduler.max_waiting
+        assert max(map(len, (blocks._by_digest, blocks._followers, blocks._beginnings))) <= blocks.count
+        assert len(scheduler._clients._clients) <= len("abc")
 
     def disturb(self) -> None:
         """A client goes, a sequence is preempted whatever the reason, the cache is emptied."""
@@ -173,6 +201,8 @@ class Schedule:
             free, held = scheduler.blocks.free, scheduler.blocks.freed([request.table])
             scheduler.end(request)
             assert scheduler.blocks.free == free + held and not request.table.blocks
+            assert request not in (*scheduler.running, *scheduler.waiting)
+            self.met[f"one who {'runs' if held else 'waits'} leaves"] += 1
             self.given_up.add(request)
         elif what < 3 and scheduler.running:
             scheduler._preempt(self.random.choice(scheduler.running), [])
@@ -215,8 +245,26 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_no_token_is_lost_doubled_or_out_of_order_and_no_block_leaks(group: int) -> None:
+    met = Counter[str]()
     for seed in range(group, SCHEDULES, GROUPS):
+        schedule = Schedule(seed)
         try:
-            Schedule(seed).run()
+            schedule.run()
         except AssertionError as error:
             raise AssertionError(f"schedule {seed}: {error}") from error
+        met += schedule.met
+    assert met.keys() == EVENTS and min(met.values()) > 100, met
+
+
+def test_answers_that_nobody_reads_are_not_piled_up() -> None:
+    """Each stands still after its first token, gives way to the next, and waits for a reader."""
+    scheduler = Scheduler(BlockManager(9, 4), max_rows=2, budget=9, max_waiting=3)
+    for number in range(5):
+        scheduler.submit(Request([1, 2], 4, credit=1))
+        for now in range(3):
+            scheduler.plan(now)
+        assert len(scheduler.running) + len(scheduler.waiting) == number + 1
+    with pytest.raises(TaskRejectedError, match="3 requests wait already"):
+        scheduler.submit(Request([1, 2], 4, credit=1))
+    scheduler.end(scheduler.waiting[0])
+    scheduler.submit(Request([1, 2], 4))

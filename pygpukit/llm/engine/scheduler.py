@@ -57,7 +57,8 @@ class Scheduler:
     """Plans steps over the blocks of one model. Not safe from several threads: its engine's loop alone.
 
     max_rows: sequences that run at a time. budget: tokens of a step, more than that, so that prompts go on beside any
-    number of rows. max_waiting: requests that may wait for their beginning. Raises InvalidSpecError for what cannot be.
+    number of rows. max_waiting: requests that may wait for their beginning; so many and max_rows are here at most.
+    Raises InvalidSpecError for what cannot be.
     """
 
     def __init__(self, blocks: BlockManager, *, max_rows: int = 256, budget: int = 768, max_waiting: int = 256) -> None:
@@ -92,8 +93,10 @@ class Scheduler:
                 f"{request.positions} positions, and the KV cache has {room}; shorten them, or give it more memory",
                 "max_new_tokens",
             )
-        waiting = sum(not other.preemptions for other in self.waiting)
-        if waiting >= self.max_waiting:
+        waiting, here = sum(not other.preemptions for other in self.waiting), len(self.running) + len(self.waiting)
+        # Those that gave way count, too, where nobody reads their answers: else they would pile up.
+        if waiting >= self.max_waiting or here >= self.max_rows + self.max_waiting:
+            waiting = len(self.waiting)
             detail = {"waiting": waiting, "limit": self.max_waiting}
             raise TaskRejectedError(f"{waiting} requests wait already; come back later", "QueueFull", detail)
         request.number = self._arrived
