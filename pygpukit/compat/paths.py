@@ -9,14 +9,26 @@ from types import ModuleType
 from typing import Any
 
 PATHS = {
+    "pygpukit._native_loader": "pygpukit.compat.native_loader",
     "pygpukit._pygpukit_rust": "pygpukit.compat.rust",
     "pygpukit.core.array": "pygpukit.ops.methods.bind",
     "pygpukit.core.factory": "pygpukit.array.factory",
     "pygpukit.core.memory": "pygpukit.compat.raw_copies",
     "pygpukit.jit.bench": "pygpukit.profiling.bench",
+    "pygpukit.jit.compiler": "pygpukit.jit",
     "pygpukit.jit.count": "pygpukit.worker.counting",
     "pygpukit.jit.limits": "pygpukit.profiling.limits",
+    "pygpukit.ops.basic": "pygpukit.ops",
+    "pygpukit.ops.embedding": "pygpukit.compat.ops.embedding",
+    "pygpukit.ops.reduction": "pygpukit.ops",
+    "pygpukit.ops.sampling": "pygpukit.ops.nn.sampling",
     "pygpukit.ops.tensor": "pygpukit.compat.ops.tensor",
+    "pygpukit.ops.unary": "pygpukit.ops",
+}
+# Operations that were in these packages, and are in others now.
+MOVED = {
+    "pygpukit.ops.matmul": ("transpose",),
+    "pygpukit.ops.nn": ("geglu", "gelu", "relu2", "sigmoid", "silu", "swiglu", "tanh"),
 }
 
 

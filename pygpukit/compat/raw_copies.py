@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.device import get_memory_info
 from pygpukit.core.errors import ShapeError
-from pygpukit.core.stream import synchronize
+from pygpukit.core.stream import Stream, synchronize
 from pygpukit.ops.copying import copy_to
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.core.stream import Stream
 
 __all__ = [
     "copy_device_to_device_async",
     "copy_device_to_device_offset",
     "copy_to_device",
     "copy_to_device_async",
+    "copy_to_device_async_raw_stream",
     "get_memory_info",
     "synchronize",
 ]
@@ -41,6 +42,14 @@ def copy_to_device_async(dst: GPUArray, src_ptr: int, size_bytes: int, stream: S
     """copy_to_device() in the order of a stream."""
     with stream:
         copy_to_device(dst, src_ptr, size_bytes)
+
+
+def copy_to_device_async_raw_stream(dst: GPUArray, src_ptr: int, size_bytes: int, stream_handle: int) -> None:
+    """copy_to_device() in the order of the stream with a driver's handle; 0 is the default stream.
+
+    Raises InvalidSpecError on the simulated device for a handle that is not of one of its streams.
+    """
+    copy_to_device_async(dst, src_ptr, size_bytes, Stream.from_external(SimpleNamespace(ptr=stream_handle)))
 
 
 def copy_device_to_device_async(dst: GPUArray, src: GPUArray, stream: Stream | None = None) -> None:

@@ -18,6 +18,8 @@ from types import ModuleType
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import pretended
+from pygpukit.core.device_calls import DeviceCalls
+from pygpukit.core.device_calls import DeviceProperties as DeviceProperties
 from pygpukit.core.errors import BackendFallbackWarning, BackendUnavailableError, DriverError, InvalidSpecError
 
 _PLAINLY = {
@@ -29,8 +31,8 @@ _backend: Backend | None = None
 _inherited = False  # this process was forked by one that had opened its backend
 
 
-class Backend(str):
-    """The name of the open backend, "cuda" or "sim". `reason` says why it is this one."""
+class Backend(DeviceCalls, str):
+    """The name of a backend, "cuda" or "sim", and its low-level calls. `reason` says why it is this one."""
 
     reason: str
 
@@ -43,6 +45,38 @@ class Backend(str):
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"the backend is fixed for the process; cannot set {name!r}")
+
+    def _open(self) -> None:
+        set_backend(self)
+
+
+class NativeBackend(Backend):
+    """CUDA devices, by their driver."""
+
+    __slots__ = ()
+
+    def __new__(cls, reason: str = "NativeBackend()") -> NativeBackend:
+        return super().__new__(cls, "cuda", reason)  # type: ignore[return-value]
+
+    def is_available(self) -> bool:
+        """True when a CUDA driver with a supported device answers. Opens nothing."""
+        return native.cuda_probe() is None
+
+
+class CPUSimulationBackend(Backend):
+    """Simulated devices on the processor."""
+
+    __slots__ = ()
+
+    def __new__(cls, reason: str = "CPUSimulationBackend()") -> CPUSimulationBackend:
+        return super().__new__(cls, "sim", reason)  # type: ignore[return-value]
+
+    def is_available(self) -> bool:
+        """True: it needs no device."""
+        return True
+
+
+_KINDS: dict[str, type[NativeBackend | CPUSimulationBackend]] = {"cuda": NativeBackend, "sim": CPUSimulationBackend}
 
 
 def backend() -> Backend:
@@ -84,22 +118,39 @@ def is_sim() -> bool:
     return pretended.current is None and (_backend or ensure()) == "sim"
 
 
-def set_backend(name: str) -> Backend:
-    """Choose the backend by name, "cuda" or "sim", before anything has opened one; PYGPUKIT_BACKEND in a call.
+def set_backend(backend: str) -> Backend:
+    """Choose the backend, "cuda" or "sim" or a Backend, before anything has opened one; PYGPUKIT_BACKEND in a call.
 
     Raises InvalidSpecError for another name, BackendUnavailableError when cuda cannot be used or another one is open.
     """
     global _backend
     with _lock:
         if _backend is None:
-            _backend = _open(name, f"set_backend({name!r})")
-        elif _backend != name:
+            _backend = _open(backend, f"set_backend({str(backend)!r})")
+        elif _backend != backend:
             raise BackendUnavailableError(
-                f"set_backend({name!r}): this process uses {_backend}, and arrays may live there; start a new process",
-                name,
+                f"set_backend({str(backend)!r}): this process uses {_backend}, and arrays may live there; start a new "
+                "process",
+                backend,
                 f"{_backend} is open",
             )
         return _backend
+
+
+def reset_backend() -> None:
+    """Choose by PYGPUKIT_BACKEND and what is there again, when nothing has been opened yet or that is what is open.
+
+    Raises BackendUnavailableError where the choice would be another than the open one: arrays may live there.
+    """
+    asked = os.environ.get("PYGPUKIT_BACKEND", "")
+    choice = asked or ("cuda" if native.cuda_probe() is None else "sim")
+    if _backend is not None and _backend != choice:
+        raise BackendUnavailableError(
+            f"reset_backend(): {choice} would be chosen, but this process uses {_backend}, and arrays may live there; "
+            "start a new process",
+            choice,
+            f"{_backend} is open",
+        )
 
 
 def get_backend() -> Backend:
@@ -141,14 +192,14 @@ def _open(asked: str, asked_by: str) -> Backend:
         )
     already = native.backend_name()
     if already is not None:
-        return Backend(already, "opened through the compiled core")
+        return _KINDS[already]("opened through the compiled core")
     if asked == "sim":
         native.open_backend("sim")
-        return Backend("sim", asked_by)
+        return CPUSimulationBackend(asked_by)
     missing = native.cuda_probe()
     if missing is None:
         native.open_backend("cuda")
-        return Backend("cuda", asked_by if asked else "a CUDA driver with a supported device answered")
+        return NativeBackend(asked_by if asked else "a CUDA driver with a supported device answered")
     if asked == "cuda":
         raise BackendUnavailableError(
             f"{asked_by}, but no GPU can be used: {missing}; leave it unset to use the simulated device",
@@ -165,7 +216,7 @@ def _fall_back(missing: str) -> Backend:
     else:
         message = f"{missing.rstrip('.')}. Falling back to CPU simulation backend."
         warnings.warn(message, BackendFallbackWarning, stacklevel=frames_inside_package())
-    return Backend("sim", missing)
+    return CPUSimulationBackend(missing)
 
 
 def _has_shell() -> bool:

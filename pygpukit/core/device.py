@@ -32,9 +32,6 @@ class DeviceInfo:
     driver_version: tuple[int, int] | None  # None on the simulated device
 
 
-DeviceProperties = DeviceInfo  # the documented second name
-
-
 FallbackDeviceCapabilities = DeviceCapabilities  # the documented second name
 
 

@@ -70,6 +70,8 @@ class Stream:
         handle = _handle_of(stream)
         if handle in (0, _LEGACY_DEFAULT):
             return default_stream()
+        if (own := next((one for one in _known.values() if one.handle == handle), None)) is not None:
+            return cls._of(own)
         if is_sim():
             raise InvalidSpecError(
                 f"stream {handle:#x} of a {type(stream).__name__} is not the simulated device's; use gp.Stream()",

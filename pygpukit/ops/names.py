@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pygpukit.compat.paths import PATHS
+from pygpukit.compat.paths import MOVED, PATHS
 
 _LIST = re.compile(r"^(__all__|LOW_LEVEL) = \[([^\]]*)\]", re.MULTILINE)
 _NAME = re.compile(r'"(\w+)"')
@@ -79,7 +79,8 @@ class Package(ModuleType):
             return sorted(self.homes())
         if f"{self.__name__}.{name}" in (*APART, *PATHS):
             return import_module(f"{self.__name__}.{name}")
-        home = None if name.startswith("_") else self.homes().get(name)
+        homes = every() if name in MOVED.get(self.__name__, ()) else self.homes()
+        home = None if name.startswith("_") else homes.get(name)
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = getattr(import_module(home), name)

@@ -7,7 +7,9 @@ submission costs. So those that are mostly left out come as `**options`, and are
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, SupportsFloat, SupportsIndex, TypeVar, cast
 
 from pygpukit import _core
@@ -75,6 +77,32 @@ def take(options: dict[str, Any]) -> dict[str, Any]:
             field, parse = _OPTIONS[option]
             asked[field] = parse(value)
     return asked
+
+
+def documented(
+    fn: Callable[..., Any], args: tuple[Any, ...], memory: Any, bandwidth: Any, options: dict[str, Any]
+) -> tuple[Any, Any] | None:
+    """(memory, bandwidth) of a call submit(fn, memory, bandwidth, policy), whose policy goes to options.
+
+    They can be meant where the function takes nothing by position: its arguments come where those of the documented
+    call did. None where it takes some. Raises TypeError for more than three, and for one that is given by name, too.
+    """
+    inner, bound = (fn.__func__, 1) if isinstance(fn, MethodType) else (fn, 0)
+    if not isinstance(inner, FunctionType) or inner.__code__.co_flags & inspect.CO_VARARGS:
+        return None
+    if inner.__code__.co_argcount > bound or "__wrapped__" in inner.__dict__:
+        return None
+    if len(args) > 3:
+        raise TypeError(f"submit: {inner.__name__}() takes no arguments by position, and {len(args)} were given for it")
+    named = {"memory": memory, "bandwidth": bandwidth, "policy": options.get("policy")}
+    for name, value in zip(named, args, strict=False):
+        if named[name] is not None and value is not None:
+            raise TypeError(f"submit: {name} is given by position and by name; give it by name")
+        named[name] = value if named[name] is None else named[name]
+    warnings.warn("submit: give memory=, bandwidth= and policy= by name", DeprecationWarning, stacklevel=3)
+    if named["policy"] is not None:
+        options["policy"] = named["policy"]
+    return named["memory"], named["bandwidth"]
 
 
 def signature_of(prototype: Callable[_P, _T]) -> Callable[[Callable[..., _T]], Callable[_P, _T]]:

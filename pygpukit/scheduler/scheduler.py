@@ -99,6 +99,8 @@ class Scheduler(SchedulerViews):
     ) -> Task:
         """Submit `fn(*args, **kwargs)` and return its Task at once.
 
+        A function that takes nothing by position may be followed by the documented (memory, bandwidth, policy).
+
         memory: bytes, or "512MB" (powers of 1024). bandwidth: share of the device from 0 to 1.
         memory_limit, bandwidth_limit: how far it may go over its requests; without a request, the request too. What the
         function allocates beyond memory_limit is refused with OutOfMemoryError; memory alone is a reservation.
@@ -122,6 +124,8 @@ class Scheduler(SchedulerViews):
             raise RuntimeError(_CLOSED)
         label, where = name_of(fn), ""
         identity = rest = None
+        if args and (asked := request.documented(fn, args, memory, bandwidth, options)) is not None:
+            args, (memory, bandwidth) = (), asked
         if options:
             rest = request.take(options)
             label, identity, where = rest.pop("name", label), rest.pop("id", None), rest.pop("partition", "")

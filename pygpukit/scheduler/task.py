@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat, SupportsIndex
 
-from pygpukit._core import TaskRecord, now_ns
+from pygpukit._core import TaskRecord, now_ns, pool_traffic
 from pygpukit.core.errors import GPUError, TaskCancelledError, TaskRejectedError
 from pygpukit.core.shortfall import had_by, shortfall
 from pygpukit.core.text import task_numbers
@@ -244,7 +244,9 @@ class Task:
         long, and others had others_ns of the device meanwhile. waited_ns: its launches waited for a turn so long;
         throttles and throttled_ns: its limit held them back so often and so long. slices: parts that long ones were cut
         into. kernels and transfers (copies) count what it submitted, launches
-        what of all that the device was given through the gate. conditions: what is true of it beside its phase.
+        what of all that the device was given through the gate. queue_position: its place in line, from 1; 0 out of it.
+        evicted_bytes and restored_bytes: what went to host memory and came back so far of all that ran under its name
+        in this process. conditions: what is true of it beside its phase.
         shortfall: why achieved_share is below its promise, as words; "" where it is not: "not asked for" (it launched
         too little), "the host is too slow" (its thread was busy between launches, or the device stood idle while they
         waited), "held by its limit", or "promise broken" (others had the device while it waited, and more of it than
@@ -253,6 +255,7 @@ class Task:
         late = shares.shares(self._scheduler.core, self.record.number)
         record = self.record  # after measuring: device times are up to date
         started, finished = record.started_ns, record.finished_ns
+        evicted, restored = next((moved for name, *moved in pool_traffic() if name == record.name), (0, 0))
         return TaskStats(
             id=record.id,
             number=record.number,
@@ -267,6 +270,9 @@ class Task:
             bandwidth=record.share_ppm / _PPM,
             priority=record.priority,
             partition=record.partition,
+            queue_position=int(record.detail.get("position", 0)),
+            evicted_bytes=evicted,
+            restored_bytes=restored,
             memory_limit=record.memory_limit,
             bandwidth_limit=None if record.share_limit_ppm is None else record.share_limit_ppm / _PPM,
             submitted_ns=record.submitted_ns,

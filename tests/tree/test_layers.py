@@ -16,14 +16,21 @@ from pygpukit.compat.paths import PATHS
 PACKAGE = Path(pygpukit.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 WANTED = {
+    "pygpukit._native_loader": "get_native_module",
     "pygpukit._pygpukit_rust": "MemoryPool",
     "pygpukit.core.array": "GPUArray",
     "pygpukit.core.factory": "from_numpy",
     "pygpukit.core.memory": "copy_to_device",
     "pygpukit.jit.bench": "bench",
+    "pygpukit.jit.compiler": "JITKernel",
     "pygpukit.jit.count": "count",
     "pygpukit.jit.limits": "limits",
+    "pygpukit.ops.basic": "matmul",
+    "pygpukit.ops.embedding": "kv_cache_update",
+    "pygpukit.ops.reduction": "sum_axis",
+    "pygpukit.ops.sampling": "sample_greedy",
     "pygpukit.ops.tensor": "transpose_3d_012",
+    "pygpukit.ops.unary": "exp",
 }
 
 Graph = dict[str, set[str]]

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from functools import cache
 
 from pygpukit.core.dtypes import DataType, float32
 from pygpukit.core.errors import DTypeError
+from pygpukit.core.unused import warn_of_unused
 
 _ALLOW, _FORBID = "PYGPUKIT_ALLOW_TF32", "PYGPUKIT_NO_TF32"
-# Documented variables that have nothing to decide here, and why.
-_UNUSED = {
-    "PYGPUKIT_TF32_V2": "there is one kind of tf32 kernels here",
-    "PYGPUKIT_ALLOW_FP16_TC": "half precision runs on tensor cores wherever there are some",
-    "PYGPUKIT_CUBLASLT_SM120": "invariant=False takes cuBLASLt on every device",
-}
 
 
 def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) -> bool | None:
@@ -24,7 +18,7 @@ def check(what: str, dtype: DataType, tf32: bool | None, use_tf32: bool | None) 
     Raises TypeError for other values, ValueError where the two differ, DTypeError where tf32 is allowed for another
     type than float32.
     """
-    _warn_of_unused()
+    warn_of_unused()
     for name, value in (("tf32", tf32), ("use_tf32", use_tf32)):
         if value is not None and not isinstance(value, bool):
             raise TypeError(f"{what}: {name}={value!r}; it is True, False or None")
@@ -74,10 +68,3 @@ def switched_on(name: str) -> bool:
     if value not in ("0", "1"):
         raise ValueError(f"{name}={value}; it is 1, or 0 or unset for no")
     return value == "1"
-
-
-@cache
-def _warn_of_unused() -> None:
-    for name, why in _UNUSED.items():
-        if os.environ.get(name, "0") not in ("", "0"):
-            warnings.warn(f"{name} has no effect: {why}", stacklevel=2)

@@ -10,6 +10,7 @@ import pytest
 from rounded import agree, normal, to_float64
 
 import pygpukit as gp
+from pygpukit.core.unused import warn_of_unused
 from pygpukit.ops.matmul import precision
 
 pytestmark = pytest.mark.usefixtures("operation_backend")
@@ -123,7 +124,7 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert re.search(reason, gp.matmul_plan(a, a, use_tf32=said).reason)
         for name in ("PYGPUKIT_TF32_V2", "PYGPUKIT_ALLOW_FP16_TC", "PYGPUKIT_CUBLASLT_SM120"):
             with monkeypatch.context() as patch:
-                precision._warn_of_unused.cache_clear()
+                warn_of_unused.cache_clear()
                 patch.setenv(name, "1")
                 with pytest.warns(UserWarning, match=f"{name} has no effect: "):
                     gp.matmul_plan(gp.ones((2, 2), "float64"), gp.ones((2, 2), "float64"))
@@ -144,5 +145,5 @@ def test_tf32_is_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
             gp.matmul_plan(a, a)
     finally:
         precision.environment.cache_clear()
-        precision._warn_of_unused.cache_clear()
+        warn_of_unused.cache_clear()
     assert "tf32" not in gp.matmul_plan(gp.ones((2, 2), "float64"), gp.ones((2, 2), "float64")).reason

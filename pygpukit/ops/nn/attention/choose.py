@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pygpukit.core.backend import is_sim
+from pygpukit.core.unused import warn_of_unused
 from pygpukit.kernels import lost
 from pygpukit.kernels.lost import replanned
 from pygpukit.ops.nn.attention import leaf, mma, simt, tile
@@ -78,6 +79,7 @@ def attend(
 ) -> None:
     """Fill out. scale: 0 or below for 1 / sqrt(D). offset: the first query's place among the keys; None where the last
     query stands at the last key."""
+    warn_of_unused()
     if out.size:
         call = Call(Q, K, V, out, simt.factor(scale, Q.shape[-1]), offset, more)
         choose(Problem.of(call)).run(call)
