@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.describing import Description
     from pygpukit.llm.models.spec import ModelSpec
+    from pygpukit.llm.perplexity import TextError
     from pygpukit.llm.scoring import Pooling
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
     from pygpukit.nn.kv_cache import KVCache
@@ -70,6 +71,7 @@ class CausalTransformerModel(Generating):
         self.final_norm, self.tokenizer = final_norm, tokenizer
         self.generation = dict(generation or {})
         self.quantisation_errors: dict[str, float] = {}  # by tensor that load() rounded: relative, root mean square
+        self.load_reference: Callable[[], CausalTransformerModel] | None = None  # of what load() rounded, as it was
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
 
     @classmethod
@@ -179,6 +181,69 @@ class CausalTransformerModel(Generating):
         from pygpukit.llm.scoring import embed
 
         return embed(self, prompts, pooling)
+
+    def perplexity(self, text: str | Sequence[int] | None = None) -> float:
+        """The perplexity of a text: e to the mean surprise at its tokens, each after those before it.
+
+        Parameters
+        ----------
+        text : str or token ids, optional
+            Of two tokens or more; without it a passage of plain English that comes with the package. A text beyond the
+            context, or 2048 tokens, is read in windows one after the other.
+
+        Returns
+        -------
+        float
+            1 for a text that is foreseen exactly; summed in float64.
+
+        Raises
+        ------
+        InvalidSpecError
+            For what cannot be a prompt, or has one token.
+
+        Examples
+        --------
+        >>> model.perplexity("The ferry leaves at seven in the morning.")  # doctest: +SKIP
+        """
+        from pygpukit.llm.perplexity import perplexity
+
+        return perplexity(self, text)
+
+    def text_error(
+        self, text: str | Sequence[int] | None = None, reference: CausalTransformerModel | None = None
+    ) -> TextError:
+        """The error that few bits make on a text: both perplexities, divergence, and how often the best token stays.
+
+        Parameters
+        ----------
+        text : str or token ids, optional
+            As perplexity() takes it.
+        reference : CausalTransformerModel, optional
+            The model with its own weights. After load(quantize=...) it may be left out: the same files are loaded
+            without quantize=, and let go of afterwards.
+
+        Returns
+        -------
+        TextError
+            Printed as a sentence; `tokens`, `perplexity`, `reference`, `divergence`, `agreement`.
+
+        Raises
+        ------
+        InvalidSpecError
+            Where there is no reference, for one of other tokens or another context, or as perplexity() does.
+
+        Examples
+        --------
+        >>> gp.llm.load("smollm2-135m-instruct", quantize="int4").text_error()  # doctest: +SKIP
+        """
+        from pygpukit.llm.perplexity import text_error
+
+        if reference is None and self.load_reference is None:
+            raise InvalidSpecError(
+                f"text_error: {self.name} was not rounded when it was loaded; give reference=, what to compare it with",
+                "reference",
+            )
+        return text_error(self, reference or self.load_reference(), text)  # type: ignore[misc]
 
     def run_until(self, ready: Callable[[], bool]) -> None:
         """Run steps of all answers that go on, or wait for those that others run, until ready() is true: it is asked

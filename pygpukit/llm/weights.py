@@ -62,7 +62,8 @@ def load(
     room for, which any number of shorter sequences share; kv_memory: its size in their place, as bytes, "2GB" or a
     share of the device's memory, "40%". name: what its memory and launches are called. progress: a
     bar, or a function (bytes done, bytes in all, tensor). quantize: "int8", "int4" or "fp8", to round the weights of
-    products to, but for those that the file has in few bits; model.quantisation_errors tells what that changes.
+    products to, but for those that the file has in few bits; model.quantisation_errors tells what that changes of each,
+    model.text_error() what of a text.
 
     Raises ValueError for another quantize, ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for
     an architecture that is not there, and before any file is read for a context or slots below 1. Raises
@@ -93,6 +94,11 @@ def load(
             quantize=quantize,
         )
         coming.wait(progress is True)
+        if quantize is not None:
+            loaded.load_reference = lambda: load(
+                model, dtype=loaded.dtype, context=loaded.context, name=f"{loaded.name}-whole", spec=spec,
+                progress=False, revision=revision,
+            )  # fmt: skip
         return loaded
     finally:
         checkpoint.close()
