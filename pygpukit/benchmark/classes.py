@@ -12,7 +12,7 @@ from typing import Any
 from .attention import Attention
 from .base import Benchmark
 from .measure import device_times_us, simulated
-from .products import HOST, cold_us, product, work
+from .products import HOST, SHORT, cold_us, product, work
 from .result import BenchmarkResult, from_samples
 
 Shape = tuple[int, int, int]  # rows, columns, length of the sums
@@ -30,7 +30,6 @@ _SIZES: list[Shape] = [(size, size, size) for size in (1024, 2048, 4096, 8192)]
 _FP8_SIZES: list[Shape] = [(m, 4096, 14336) for m in (1024, 2048, 4096)]
 _SMALL: list[Shape] = [(64, 64, 64), (256, 256, 256)]  # on the simulated device
 _SMALL_CONFIGS: list[Config] = [(256, 512, "small")]
-_DTYPES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8": "float8_e4m3"}
 _SEEN = 64  # columns whose error is looked at
 
 
@@ -53,7 +52,7 @@ class GEMMBenchmark(Benchmark):
 
     def run(self) -> list[BenchmarkResult]:
         """A row of each size and type. Raises DTypeError for a type that is not multiplied."""
-        return [self._row(_DTYPES.get(dtype, dtype), size) for dtype in self.dtypes for size in self.sizes]
+        return [self._row(SHORT.get(dtype, dtype), size) for dtype in self.dtypes for size in self.sizes]
 
     def _row(self, dtype: str, shape: Shape) -> BenchmarkResult:
         kind = "fp8" if dtype == "float8_e4m3" else "gemm"
@@ -97,8 +96,8 @@ class GEMVBenchmark(Benchmark):
             call, weight_bytes, error = _small_weight(dtype, n, k)
             rate, unit, params = weight_bytes * 1e-3, "GB/s", {}
         else:
-            call, plan, error = product("gemv", _DTYPES.get(dtype, dtype), (1, n, k))
-            (rate, unit), params = work("gemv", _DTYPES.get(dtype, dtype), (1, n, k)), {"plan": plan}
+            call, plan, error = product("gemv", SHORT.get(dtype, dtype), (1, n, k))
+            (rate, unit), params = work("gemv", SHORT.get(dtype, dtype), (1, n, k)), {"plan": plan}
         return _row(self, f"gemv {dtype} {label} {k}x{n}", call, rate, unit, params, error)
 
 

@@ -15,7 +15,7 @@ from .drawn import CATEGORY as RANDOM
 from .drawn import COUNT, Drawn
 from .goals import check_goals
 from .measure import simulated
-from .products import DTYPES, KINDS, Products
+from .products import DTYPES, KINDS, SHORT, Products
 from .render import goals_text, markdown, text
 from .result import BenchmarkReport
 from .suite import LONG, SUITES, BenchmarkSuite
@@ -29,7 +29,9 @@ def parser(prog: str) -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog=prog, description="Measure pygpukit, beside its peers where they are installed.")
     p.add_argument("--quick", action="store_true", help="fewer samples, smaller arrays, no peers")
     but = f" but {', '.join(sorted(LONG))}" if LONG else ""
-    p.add_argument("--all", action="store_true", help=f"every suite{but} (also the default when none is named)")
+    p.add_argument(
+        "--all", action="store_true", help=f"every suite{but} (also the default when none is named); --fp8 may be added"
+    )
     p.add_argument(
         "--suite",
         action="append",
@@ -116,9 +118,9 @@ def _threshold(text: str) -> float:
 
 
 def _dtypes(text: str) -> tuple[str, ...]:
-    for name in (names := tuple(part.strip() for part in text.split(","))):
+    for name in (names := tuple(SHORT.get(part.strip(), part.strip()) for part in text.split(","))):
         if name not in DTYPES:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(DTYPES)}")
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join((*DTYPES, *SHORT))}")
     return names
 
 
@@ -142,8 +144,9 @@ def _chosen(p: argparse.ArgumentParser, args: argparse.Namespace, peers: bool) -
         names, kinds = [*names, "matmul"], []
     if steps == ["prompt"] and not args.seq_lens and whole_suites:
         names, steps = [*names, "attention"], []
-    if args.all and (names or kinds or steps):
-        p.error(f"--all excludes --suite, --arrays, --conv, {', '.join(f'--{one}' for one in _CHOOSING)}")
+    if args.all and (names or steps or set(kinds) - {"fp8"}):
+        others = ", ".join(f"--{one}" for one in _CHOOSING if one != "fp8")
+        p.error(f"--all excludes --suite, --arrays, --conv, {others}")
     benchmarks: list[Benchmark] = []
     drawn = {name: value for name in ("seed", "count") if (value := getattr(args, name)) is not None}
     if drawn and RANDOM not in names:
@@ -176,7 +179,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pygpukit.benc
     peers = not args.quick if args.peers is None else args.peers
     names, benchmarks = _chosen(p, args, peers)
     suite = BenchmarkSuite(quick=args.quick, peers=peers)
-    suite = suite.add_suite(*dict.fromkeys(names)) if names or benchmarks else suite.add_all()
+    chosen = (names or benchmarks) and not args.all
+    suite = suite.add_suite(*dict.fromkeys(names)) if chosen else suite.add_all()
     for benchmark in benchmarks:
         suite.add(benchmark)
     report = suite.run(not args.quiet, lambda line: print(line, file=sys.stderr, flush=True), args.save)

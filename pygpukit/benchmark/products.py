@@ -21,7 +21,9 @@ from .result import BenchmarkResult, Unavailable, from_samples
 
 CATEGORY = "products"
 KINDS = ("gemm", "gemv", "fp8")
-DTYPES = ("bfloat16", "float16", "float32", "tf32", "float64", "int8")
+DTYPES = ("bfloat16", "float16", "float32", "tf32", "float64", "int8", "float8_e4m3")
+# Short names of types.
+SHORT = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8": "float8_e4m3"}
 SIZES, SMALL_SIZES = (2048, 4096, 8192), (64, 256)  # on a GPU; on the simulated device
 CACHES = ("cold", "warm")
 HOST = "the host's"
@@ -33,7 +35,8 @@ _SEEN = 64  # rows and columns whose error is looked at
 class Products(Benchmark):
     """Square products of each size and type; gemv: of one row with a square weight, in GB/s of the weight.
 
-    fp8: float8_e4m3 by one scale, whatever the types. On the simulated device the times are those of the host.
+    fp8: float8_e4m3 by one scale, whatever the types; of gemv that type is the weight's, with a
+    row of bfloat16. On the simulated device the times are those of the host.
     """
 
     category = CATEGORY
@@ -124,7 +127,7 @@ def work(kind: str, dtype: str, shape: tuple[int, int, int]) -> tuple[float, str
     """The work that one microsecond's product would be a rate of, and the rate's unit."""
     m, n, k = shape
     if kind == "gemv":
-        item = {"int8": 1, "float64": 8, "float32": 4, "tf32": 4}.get(dtype, 2)
+        item = {"int8": 1, "float8_e4m3": 1, "float64": 8, "float32": 4, "tf32": 4}.get(dtype, 2)
         return n * k * item * 1e-3, "GB/s"
     return 2.0 * m * n * k * 1e-6, "TOP/s" if dtype == "int8" else "TFLOP/s"
 
@@ -137,21 +140,21 @@ def product(kind: str, dtype: str, shape: tuple[int, int, int]) -> tuple[Callabl
 
     rng = np.random.default_rng(0)
     spread = 30.0 if dtype == "int8" else 1.0
-    element = "float32" if dtype == "tf32" else dtype
+    element, fp8 = "float32" if dtype == "tf32" else dtype, dtype == "float8_e4m3"
     m, n, k = shape
     x, w = (
-        gp.from_numpy(rng.standard_normal((lines, k), np.float32) * np.float32(spread)).astype(element)
-        for lines in (m, n)
+        gp.from_numpy(rng.standard_normal((lines, k), np.float32) * np.float32(spread)).astype(kept)
+        for lines, kept in ((m, "bfloat16" if fp8 and kind == "gemv" else element), (n, element))
     )
     asked: dict[str, dict[str, Any]] = {"int8": {"dtype": "int32"}, "tf32": {"tf32": True}}
     settings = asked.get(dtype, {})
 
     def call() -> Any:
-        if kind == "fp8":
+        if fp8:
             return gp.matmul_fp8(x, w.T, out_dtype="bfloat16")
         return gp.matmul(x, w.T, **settings)
 
-    plan = gp.ops.matmul_fp8_plan(x, w.T) if kind == "fp8" else gp.matmul_plan(x, w.T, **settings)
+    plan = gp.ops.matmul_fp8_plan(x, w.T) if fp8 else gp.matmul_plan(x, w.T, **settings)
     left, right, got = (one.astype("float64").to_numpy() for one in (x[:_SEEN], w[:_SEEN], call()[:_SEEN, :_SEEN]))
     want = left @ right.T
     return call, plan.backend, float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-300))

@@ -143,6 +143,41 @@ def test_the_documented_keyword_works_and_warns() -> None:
         audio.stft(y=y, audio=y)
 
 
+def test_documented_positions_are_the_keywords() -> None:
+    y = device(rng.standard_normal(4000))
+    D = audio.stft(y, n_fft=512, hop_length=160)
+    S, mel = gp.abs(D), gp.abs(device(rng.standard_normal((40, 12))))
+    middle = audio.spectral_centroid(S=S, sr=16000)
+    for function, positions, named in (
+        (audio.stft, (y, 512, 160, -1, True), {"y": y, "n_fft": 512, "hop_length": 160}),
+        (audio.istft, (D, 160, -1, True, 4000), {"stft_matrix": D, "hop_length": 160, "length": 4000}),
+        (audio.mfcc, (mel, 13), {"S": mel, "n_mfcc": 13}),
+        (audio.delta, (mel, 2, 5), {"data": mel, "order": 2, "width": 5}),
+        (audio.spectral_centroid, (S, 16000), {"S": S, "sr": 16000}),
+        (audio.spectral_bandwidth, (S, middle, 16000, 3), {"S": S, "centroid": middle, "sr": 16000, "p": 3}),
+        (audio.spectral_rolloff, (S, 16000, 0.6), {"S": S, "sr": 16000, "roll_percent": 0.6}),
+        (audio.spectral_flatness, (S,), {"S": S}),
+        (audio.spectral_contrast, (S, 4, 0.2), {"S": S, "n_bands": 4, "quantile": 0.2}),
+        (audio.zero_crossing_rate, (y, 512, 256), {"y": y, "frame_length": 512, "hop_length": 256}),
+        (audio.chroma_stft, (S, 16000, 10, 0.1), {"S": S, "sr": 16000, "n_chroma": 10, "tuning": 0.1}),
+        (audio.hpss, (S, 17, 1.0, 2.0), {"S": S, "kernel_size": 17, "power": 1.0, "margin": 2.0}),
+        (audio.time_stretch, (y, 2.0, 512, 128), {"y": y, "rate": 2.0, "n_fft": 512, "hop_length": 128}),
+        (audio.pitch_shift, (y, 16000, 3, 512), {"y": y, "sr": 16000, "n_steps": 3, "n_fft": 512}),
+        (audio.preemphasis, (y, 0.9), {"y": y, "coef": 0.9}),
+    ):
+        with pytest.warns(DeprecationWarning, match="by name"):
+            found = function(*positions)
+        expected = function(**named)
+        for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, expected)), strict=True):
+            assert np.array_equal(one.to_numpy(), other.to_numpy(), equal_nan=True), function.__name__
+    with pytest.raises(TypeError, match="n_fft is given by position and by name"):
+        audio.stft(y, 512, n_fft=512)
+    with pytest.raises(TypeError, match="sr is given by position and by name"):
+        audio.spectral_centroid(S, 16000, sample_rate=8000)
+    with pytest.raises(TypeError, match="positional"):
+        audio.stft(y, 512, 160, -1, True, 5)
+
+
 def test_frames_are_a_view_of_the_signal() -> None:
     y = device(np.arange(20.0))
     found = audio.frame(y, frame_length=6, hop_length=4)

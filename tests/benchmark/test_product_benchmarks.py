@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pygpukit import benchmark
-from pygpukit.benchmark import BenchmarkReport
+from pygpukit.benchmark import BenchmarkReport, BenchmarkSuite
 from pygpukit.benchmark.products import Products, product, shape_of, work
 
 
@@ -41,6 +41,33 @@ def test_without_sizes_and_types_there_are_some() -> None:
     assert work("gemv", "float32", shape_of("gemv", 1000)) == (4000.0, "GB/s")
     for dtype in ("float32", "tf32", "float64", "float16"):
         assert product("gemm", dtype, (9, 5, 7))[2] < 1e-3
+
+
+def test_short_names_of_types_and_weights_of_eight_bits(tmp_path: Path) -> None:
+    saved = tmp_path / "gemv.json"
+    command = ["--gemv", "--dtypes", "bf16,fp8", "--sizes", "48", "--no-peers", "--quiet", "--iterations", "2"]
+    assert benchmark.main([*command, "--save", str(saved)]) == 0
+    rows = BenchmarkReport.load(saved).results
+    assert [row.name for row in rows] == ["gemv bfloat16 48", "gemv float8_e4m3 48"]
+    assert all(row.unit == "GB/s" and 0 <= row.rel_error < 0.02 for row in rows)
+    assert work("gemv", "float8_e4m3", shape_of("gemv", 1000)) == (1000.0, "GB/s")
+
+
+def test_every_suite_and_products_of_eight_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[BenchmarkSuite] = []
+
+    class Told(Exception):
+        pass
+
+    def run(suite: BenchmarkSuite, *_: object) -> BenchmarkReport:
+        asked.append(suite)
+        raise Told
+
+    monkeypatch.setattr(BenchmarkSuite, "run", run)
+    with pytest.raises(Told):
+        benchmark.main(["--all", "--fp8", "--quick"])
+    assert asked[0].names == BenchmarkSuite().add_all().names != []
+    assert [one.kinds for one in asked[0].benchmarks if isinstance(one, Products)] == [["fp8"]]
 
 
 @pytest.mark.parametrize(

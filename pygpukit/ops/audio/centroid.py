@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["spectral_bandwidth", "spectral_centroid"]
 
 
-@keywords(spectrum="S", sample_rate="sr")
+@keywords("S sr", spectrum="S", sample_rate="sr")
 def spectral_centroid(
     *,
     y: Any = None,
@@ -45,7 +45,7 @@ def spectral_centroid(
     return _centroid(S, frequencies(freq, S, sr, n_fft, what))
 
 
-@keywords(spectrum="S", sample_rate="sr", centroids="centroid")
+@keywords("S centroid sr p", spectrum="S", sample_rate="sr", centroids="centroid")
 def spectral_bandwidth(
     *,
     y: Any = None,

@@ -34,7 +34,7 @@ __all__ = ["chroma_cqt", "chroma_stft"]
 _CQT: dict[str, Callable[..., GPUArray]] = {"full": cqt, "hybrid": hybrid_cqt}
 
 
-@keywords(spectrum="S", sample_rate="sr")
+@keywords("S sr n_chroma tuning", spectrum="S", sample_rate="sr")
 def chroma_stft(
     *,
     y: Any = None,
@@ -70,7 +70,7 @@ def chroma_stft(
     return normalized(matmul(frame_major(S), bank).swapaxes(-1, -2), norm, -2, what)
 
 
-@keywords(cqt_magnitude_input="C", sample_rate="sr")
+@keywords("C bins_per_octave", cqt_magnitude_input="C", sample_rate="sr")
 def chroma_cqt(
     *,
     y: Any = None,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["spectral_contrast"]
 
 
-@keywords(spectrum="S", sample_rate="sr", alpha="quantile")
+@keywords("S n_bands quantile", spectrum="S", sample_rate="sr", alpha="quantile")
 def spectral_contrast(
     *,
     y: Any = None,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["cqt", "vqt"]
 
 
-@keywords(audio="y", sample_rate="sr", f_min="fmin")
+@keywords("y sr hop_length fmin n_bins bins_per_octave", audio="y", sample_rate="sr", f_min="fmin")
 def cqt(
     y: Any,
     *,

@@ -25,7 +25,7 @@ __all__ = ["delta"]
 _PADS = {"mirror": "reflect", "nearest": "edge", "constant": "constant", "wrap": "wrap"}
 
 
-@keywords(features="data")
+@keywords("data order width", features="data")
 def delta(
     data: GPUArray,
     *,

@@ -20,7 +20,7 @@ __all__ = ["pitch_shift", "time_stretch"]
 _FINENESS = 4096  # of the ratio that a pitch is shifted by: half a cent off at most, whole semitones a thousandth
 
 
-@keywords(audio="y")
+@keywords("y rate n_fft hop_length", audio="y")
 def time_stretch(y: Any, *, rate: float, **kwargs: Any) -> Any:
     """A signal rate times as fast at its own pitch, as librosa.effects.time_stretch().
 
@@ -37,7 +37,7 @@ def time_stretch(y: Any, *, rate: float, **kwargs: Any) -> Any:
     return like(y, istft(D, length=round(samples.shape[-1] / rate), dtype=samples.dtype, **back))
 
 
-@keywords(audio="y", sample_rate="sr")
+@keywords("y sr n_steps n_fft hop_length", audio="y", sample_rate="sr")
 def pitch_shift(
     y: Any,
     *,

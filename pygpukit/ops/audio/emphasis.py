@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["deemphasis", "highpass_filter", "preemphasis", "remove_dc"]
 
 
-@keywords(audio="y", alpha="coef")
+@keywords("y coef", audio="y", alpha="coef")
 def preemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool = False) -> Any:
     """y[n] - coef * y[n-1], as librosa.effects.preemphasis(): a new array. An AudioBuffer is changed in
     place and given back, as documented.
@@ -44,7 +44,7 @@ def preemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool =
     return _as_passed(y, result), zf
 
 
-@keywords(audio="y", alpha="coef")
+@keywords("y coef", audio="y", alpha="coef")
 def deemphasis(y: Any, *, coef: float = 0.97, zi: Any = None, return_zf: bool = False) -> Any:
     """The inverse of preemphasis(), as librosa.effects.deemphasis(): a new array. An AudioBuffer is changed
     in place and given back, as documented.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["spectral_flatness"]
 
 
-@keywords(spectrum="S")
+@keywords("S", spectrum="S")
 def spectral_flatness(
     *,
     y: Any = None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["harmonic", "hpss", "percussive"]
 
 
-@keywords(stft_magnitude_input="S")
+@keywords("S kernel_size power margin", stft_magnitude_input="S")
 def hpss(
     S: GPUArray,
     *,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["istft"]
 
 
-@keywords(stft_output="stft_matrix")
+@keywords("stft_matrix hop_length win_length center length", stft_output="stft_matrix")
 def istft(
     stft_matrix: GPUArray,
     *,

@@ -75,7 +75,7 @@ def _power(S: GPUArray, frame_length: int) -> GPUArray:
     return elementwise.div(reduce.sum(weighted, -2), float(frame_length) ** 2)
 
 
-@keywords(audio="y", frame_size="frame_length", hop_size="hop_length")
+@keywords("y frame_length hop_length", audio="y", frame_size="frame_length", hop_size="hop_length")
 def zero_crossing_rate(
     y: Any,
     *,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["mfcc"]
 
 
-@keywords(log_mel_input="S", audio="y", sample_rate="sr")
+@keywords("S n_mfcc", log_mel_input="S", audio="y", sample_rate="sr")
 def mfcc(
     *,
     y: Any = None,

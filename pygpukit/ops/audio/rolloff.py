@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["spectral_rolloff"]
 
 
-@keywords(spectrum="S", sample_rate="sr")
+@keywords("S sr roll_percent", spectrum="S", sample_rate="sr")
 def spectral_rolloff(
     *,
     y: Any = None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["stft"]
 
 
-@keywords(audio="y")
+@keywords("y n_fft hop_length win_length center", audio="y")
 def stft(
     y: Any,
     *,
