@@ -33,6 +33,7 @@ REQUIRED = (
     r"pygpukit/compat/rust/scheduler\.py",
     r"pygpukit/kernels/include/[^/]+\.cuh",
     r"pygpukit/kernels/needed\.json",
+    r"pygpukit/llm/passage\.txt",
     r"pygpukit/ops/.*[^/]+\.cu",
     r"pygpukit/jupyter/widgets/static/[^/]+\.js",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/package\.json",

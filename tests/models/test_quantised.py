@@ -137,9 +137,8 @@ def damaged(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 )
 def test_tensors_that_do_not_fit_are_named(tmp_path: Path, kind: str, named: str) -> None:
     stored, config = damaged(kind)
-    model = open_checkpoint(folder(tmp_path / "m", stored, **config))
     with pytest.raises(ModelFileError, match=named):
-        model.read("a.weight")
+        open_checkpoint(folder(tmp_path / "m", stored, **config))
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_powers_of_two_for_blocks_of_32(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "block"), [((), 128), ((300, 1), 128), ((3, 2), 128), ((300, 8), 32), ((3, 3), None)]
+    ("shape", "block"), [((), 128), ((300, 1), 128), ((3, 2), 128), ((300, 8), 32), ((300, 16), None)]
 )
 def test_blocks_have_the_same_numbers(tmp_path: Path, shape: tuple[int, ...], block: int | None) -> None:
     rng = np.random.default_rng(3)
@@ -161,6 +161,5 @@ def test_other_layouts_are_refused_by_name(
 def test_scales_that_do_not_fit(tmp_path: Path) -> None:
     for shape in ((7,), (7, 1), (3, 3), (2, 2, 2), (0,)):
         tensors = {"a.weight": ("F8_E4M3", CODES), "a.weight_scale": scales(*shape)}
-        model = open_checkpoint(folder(tmp_path / "m", tensors, quant_method="fp8"))
-        with pytest.raises(ModelFileError, match=r"'a\.weight_scale' of shape"):
-            model.read("a.weight")
+        with pytest.raises(ModelFileError, match=r"'a\.weight_scale' "):
+            open_checkpoint(folder(tmp_path / "m", tensors, quant_method="fp8"))

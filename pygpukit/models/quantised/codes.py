@@ -21,5 +21,6 @@ def numbers(packed: Array) -> Array:
 
 def powers(exponents: Array) -> Array:
     """2 to the exponents less 127; 255 is NaN."""
-    powers = np.ldexp(np.float32(1), exponents.astype(np.int32) - 127)
+    with np.errstate(over="ignore"):
+        powers = np.ldexp(np.float32(1), exponents.astype(np.int32) - 127)
     return np.where(exponents == 255, np.float32(np.nan), powers)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pygpukit.core.dtypes import float8_e4m3, uint8
 from pygpukit.models.quantised.codes import numbers, powers
-from pygpukit.models.quantised.tensors import InBlocks, Tensors
+from pygpukit.models.quantised.tensors import SCALES, InBlocks, Tensors
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -50,28 +50,28 @@ class NVFP4:
     def tensors(self) -> tuple[str, ...]:
         return self.packed, self.scale, self.overall
 
+    def check(self, stored: Tensors) -> None:
+        out, columns = self.shape(stored)
+        stored.check(self.scale, float8_e4m3, (out, columns // 16))
+        if self.overall not in stored.names or stored.shape(self.overall) != ():
+            stored.check(self.overall, SCALES, (1,))
+
     def shape(self, stored: Tensors) -> tuple[int, ...]:
         return _shape(stored, self.packed, 16)
 
     def values(self, stored: Tensors) -> Array:
-        out, columns = self.shape(stored)
-        stored.check(self.scale, float8_e4m3, (out, columns // 16))
         overall = stored.floats(self.overall)
-        if overall.size != 1:
-            raise stored.error(f"{self.overall!r} has {overall.size} elements, must be one scale of all")
         with np.errstate(all="ignore"):
             scale = stored.floats(self.scale)
             scale = scale / overall.reshape(()) if self.divides else scale * overall.reshape(())
         return _times(numbers(stored.read(self.packed)), scale)
 
     def blocks(self, stored: Tensors) -> InBlocks | None:
-        out, columns = self.shape(stored)
-        if columns % 128:
+        if self.shape(stored)[1] % 128:
             return None
         from pygpukit.models.quantised.blocks import of_nvfp4
 
         def rows() -> Array:
-            stored.check(self.scale, float8_e4m3, (out, columns // 16))
             overall = stored.floats(self.overall).reshape(-1)[0]
             return of_nvfp4(stored.read(self.packed), stored.read(self.scale), -overall if self.divides else overall)
 
@@ -91,22 +91,22 @@ class MXFP4:
     def tensors(self) -> tuple[str, ...]:
         return self.packed, self.scale
 
+    def check(self, stored: Tensors) -> None:
+        out, columns = self.shape(stored)
+        stored.check(self.scale, uint8, (out, columns // 32))
+
     def shape(self, stored: Tensors) -> tuple[int, ...]:
         return _shape(stored, self.packed, 32)
 
     def values(self, stored: Tensors) -> Array:
-        out, columns = self.shape(stored)
-        stored.check(self.scale, uint8, (out, columns // 32))
         return _times(numbers(stored.read(self.packed)), powers(stored.read(self.scale)))
 
     def blocks(self, stored: Tensors) -> InBlocks | None:
-        out, columns = self.shape(stored)
-        if columns % 128:
+        if self.shape(stored)[1] % 128:
             return None
         from pygpukit.models.quantised.blocks import of_mxfp4
 
         def rows() -> Array:
-            stored.check(self.scale, uint8, (out, columns // 32))
             return of_mxfp4(stored.read(self.packed), stored.read(self.scale))
 
         return "MXFP4", rows
@@ -124,6 +124,10 @@ class ExpertsMXFP4:
     def tensors(self) -> tuple[str, ...]:
         return f"{self.stem}_blocks", f"{self.stem}_scales"
 
+    def check(self, stored: Tensors) -> None:
+        experts, columns, out = self.shape(stored)
+        stored.check(self.tensors[1], uint8, (experts, out, columns // 32))
+
     def shape(self, stored: Tensors) -> tuple[int, ...]:
         experts, out, blocks, _ = stored.check(self.tensors[0], uint8, (None, None, None, 16))
         return experts, 32 * blocks, out
@@ -131,7 +135,6 @@ class ExpertsMXFP4:
     def values(self, stored: Tensors) -> Array:
         packed, scale = self.tensors
         experts, columns, out = self.shape(stored)
-        stored.check(scale, uint8, (experts, out, columns // 32))
         values = numbers(stored.read(packed).reshape(experts, out, columns // 2))
         return _times(values, powers(stored.read(scale))).swapaxes(1, 2)
 

@@ -43,6 +43,7 @@ def quantised(config: Mapping[str, Any], stored: Tensors) -> Quantised:
     for name in stored.names:
         weight = method.find(stored, name)
         if weight is not None:
+            weight.check(stored)
             own[_name(name)] = weight
     beside = {tensor for weight in own.values() for tensor in weight.tensors[1:]}
     if own or method.quantised:

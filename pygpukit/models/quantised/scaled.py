@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.core.dtypes import float8_e4m3, float8_e5m2, int8, uint8
 from pygpukit.models.quantised.blocks import longest, of_bytes
 from pygpukit.models.quantised.codes import powers
-from pygpukit.models.quantised.tensors import InBlocks, Tensors
+from pygpukit.models.quantised.tensors import SCALES, InBlocks, Tensors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,12 @@ class Scaled:
     @property
     def tensors(self) -> tuple[str, ...]:
         return self.code, self.scale, *([] if self.zero is None else [self.zero])
+
+    def check(self, stored: Tensors) -> None:
+        for name in self.tensors[1:]:
+            kinds = (*SCALES, uint8) if name == self.scale else (*SCALES, *CODES)
+            stored.check(name, kinds, (None,) * len(stored.shape(name)))
+            _form(stored, stored.shape(name), self.shape(stored), self.block, name)
 
     def shape(self, stored: Tensors) -> tuple[int, ...]:
         return stored.shape(self.code)
@@ -117,20 +123,33 @@ def check_formats(stored: Tensors) -> None:
             raise stored.error(f"{name} is {stored.read(name).tolist()!r}; what is read is 0, rows")
 
 
+def _form(
+    stored: Tensors, scale: tuple[int, ...], shape: tuple[int, ...], block: tuple[int, int] | None, name: str
+) -> tuple[int, ...]:
+    """Scales of a tensor, (); of rows, (1,); of blocks, their size. Raises ModelFileError for what fits none of it."""
+    count = 1
+    for extent in scale:
+        count *= extent
+    if count == 1:
+        return ()
+    if len(shape) == 2 and scale in ((shape[0],), (shape[0], 1)):
+        return (1,)
+    if len(shape) == 2 and len(scale) == 2 and 0 not in scale and 0 not in shape:
+        sizes = block or _block(shape, (scale[0], scale[1]))
+        if tuple(-(-length // size) for length, size in zip(shape, sizes, strict=True)) == scale:
+            return tuple(min(length, size) for length, size in zip(shape, sizes, strict=True))
+    raise stored.error(f"the scales {name!r} of shape {scale} do not fit a weight of {shape}")
+
+
 def _spread(stored: Tensors, scale: Array, shape: tuple[int, ...], block: tuple[int, int] | None, name: str) -> Array:
     """Scales of a tensor, of rows or of blocks, in a shape that broadcasts with the weight's."""
     import numpy as np
 
-    if scale.size == 1:
-        return scale.reshape(())
-    if len(shape) == 2 and scale.size == shape[0] and scale.shape in ((shape[0],), (shape[0], 1)):
-        return scale.reshape(-1, 1)
-    if len(shape) == 2 and scale.ndim == 2 and 0 not in scale.shape:
-        sizes = block or _block(shape, scale.shape)
-        if tuple(-(-length // size) for length, size in zip(shape, sizes, strict=True)) == scale.shape:
-            rows = np.repeat(scale, sizes[0], axis=0)[: shape[0]]
-            return np.repeat(rows, sizes[1], axis=1)[:, : shape[1]]
-    raise stored.error(f"the scales {name!r} of shape {scale.shape} do not fit a weight of {shape}")
+    sizes = _form(stored, scale.shape, shape, block, name)
+    if len(sizes) < 2:
+        return scale.reshape(-1, 1) if sizes else scale.reshape(())
+    rows = np.repeat(scale, sizes[0], axis=0)[: shape[0]]
+    return np.repeat(rows, sizes[1], axis=1)[:, : shape[1]]
 
 
 def _block(shape: tuple[int, ...], counts: tuple[int, ...]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pygpukit.core.dtypes import DataType, float32
+from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models.convert import convert
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 InBlocks = tuple[str, Callable[[], "Array"]]
+SCALES = (float32, float16, bfloat16)  # types that scales have
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,19 @@ class Tensors:
         self._need(name)
         return convert(self.read(name), self.dtype(name), float32)
 
-    def check(self, name: str, dtype: DataType | None, shape: tuple[int | None, ...]) -> tuple[int, ...]:
-        """The shape of a tensor. Raises ModelFileError unless it is there, of that type and shape; None is any."""
+    def check(
+        self, name: str, dtypes: DataType | tuple[DataType, ...], shape: tuple[int | None, ...]
+    ) -> tuple[int, ...]:
+        """The shape of a tensor. Raises ModelFileError unless it is there, of such a type and shape; None is any."""
+        kinds = dtypes if isinstance(dtypes, tuple) else (dtypes,)
         self._need(name)
         have = self.shape(name)
         fits = len(have) == len(shape) and all(b is None or a == b for a, b in zip(have, shape, strict=True))
         kind = self.dtype(name)
-        if kind != (dtype or kind) or not fits or 0 in have:
+        if kind not in kinds or not fits or 0 in have:
             want = ", ".join("any" if extent is None else str(extent) for extent in shape)
-            raise self.error(
-                f"the tensor {name!r} is {kind.name} of shape {have}, must be {(dtype or kind).name} of ({want})"
-            )
+            types = " or ".join(kind.name for kind in kinds)
+            raise self.error(f"the tensor {name!r} is {kind.name} of shape {have}, must be {types} of ({want})")
         return have
 
     def _need(self, name: str) -> None:
@@ -67,12 +70,16 @@ class Weight(Protocol):
         """Its name for readers: "GPTQ of 4 bits"."""
         ...
 
+    def check(self, stored: Tensors) -> None:
+        """Raises ModelFileError where its tensors do not fit each other; before any value is read."""
+        ...
+
     def shape(self, stored: Tensors) -> tuple[int, ...]:
         """The shape of its values."""
         ...
 
     def values(self, stored: Tensors) -> Array:
-        """Its values, float32. Raises ModelFileError where shapes do not fit."""
+        """Its values, float32."""
         ...
 
     def blocks(self, stored: Tensors) -> InBlocks | None:

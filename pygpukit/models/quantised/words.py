@@ -14,7 +14,7 @@ import numpy as np
 
 from pygpukit.core.dtypes import bfloat16, float16, int32, int64
 from pygpukit.models.quantised.blocks import longest, of_fours
-from pygpukit.models.quantised.tensors import InBlocks, Tensors
+from pygpukit.models.quantised.tensors import SCALES, InBlocks, Tensors
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -68,6 +68,7 @@ def _neighbours(stored: Tensors, name: str, columns: int, count: int) -> bool:
 
 def _groups(stored: Tensors, name: str, columns: int, count: int) -> Array:
     """The group of each column: as a tensor says, or neighbours."""
+    _check_count(stored, name, columns, count)
     if name not in stored.names:
         return np.arange(columns) // -(-columns // count)
     stored.check(name, int32, (columns,))
@@ -79,8 +80,18 @@ def _groups(stored: Tensors, name: str, columns: int, count: int) -> Array:
     return group
 
 
+def _check_count(stored: Tensors, name: str, columns: int, count: int) -> None:
+    """Raises ModelFileError where there are more groups than columns, or groups that no column is of."""
+    if count > columns or -(-columns // -(-columns // count)) != count:
+        raise stored.error(f"the weight of {name!r} has {count} groups of scales for {columns} columns")
+
+
 class _Words(ABC):
     """The values and blocks of such weights, from their parts."""
+
+    @abstractmethod
+    def check(self, stored: Tensors) -> None:
+        """As Weight.check(); the order of columns is read."""
 
     @abstractmethod
     def parts(self, stored: Tensors) -> Parts:
@@ -135,18 +146,23 @@ class GPTQ(_Words):
             raise stored.error(f"{self.tensors[0]!r} has {rows} rows of words, which hold no codes of {self.bits} bits")
         return out, rows * _WORD // self.bits
 
+    def check(self, stored: Tensors) -> None:
+        _, zeros, scales, order = self.tensors
+        out, columns = self.shape(stored)
+        count, _ = stored.check(scales, SCALES, (None, out))
+        stored.check(zeros, int32, (count, -(-out * self.bits // _WORD)))
+        _groups(stored, order, columns, count)
+
     def parts(self, stored: Tensors) -> Parts:
         weight, zeros, scales, order = self.tensors
-        out, columns = self.shape(stored)
-        count, _ = stored.check(scales, None, (None, out))
-        stored.check(zeros, int32, (count, -(-out * self.bits // _WORD)))
+        (out, columns), (_, count) = self.shape(stored), self.scale(stored)
         code = codes(np.ascontiguousarray(stored.read(weight).T), self.bits, columns)
         zero = codes(stored.read(zeros), self.bits, out).T.astype(np.int16) + self.less
         return code, zero, stored.floats(scales).T, _groups(stored, order, columns, count)
 
     def scale(self, stored: Tensors) -> tuple[str, int]:
         name = self.tensors[2]
-        return name, stored.check(name, None, (None, None))[0]
+        return name, stored.shape(name)[0]
 
     def blocks(self, stored: Tensors) -> InBlocks | None:
         if self.bits != 4 or not _neighbours(stored, self.tensors[3], self.shape(stored)[1], self.scale(stored)[1]):
@@ -170,18 +186,23 @@ class AWQ(_Words):
         columns, words = stored.check(self.tensors[0], int32, (None, None))
         return words * 8, columns
 
+    def check(self, stored: Tensors) -> None:
+        _, zeros, scales = self.tensors
+        out, columns = self.shape(stored)
+        count, _ = stored.check(scales, SCALES, (None, out))
+        stored.check(zeros, int32, (count, out // 8))
+        _check_count(stored, scales, columns, count)
+
     def parts(self, stored: Tensors) -> Parts:
         weight, zeros, scales = self.tensors
-        out, columns = self.shape(stored)
-        count, _ = stored.check(scales, None, (None, out))
-        stored.check(zeros, int32, (count, out // 8))
+        columns, count = self.shape(stored)[1], self.scale(stored)[1]
         code, zero = (self._codes(stored.read(name)) for name in (weight, zeros))
         group = np.arange(columns) // -(-columns // count)
         return np.ascontiguousarray(code.T), zero.T, stored.floats(scales).T, group
 
     def scale(self, stored: Tensors) -> tuple[str, int]:
         name = self.tensors[2]
-        return name, stored.check(name, None, (None, None))[0]
+        return name, stored.shape(name)[0]
 
     def blocks(self, stored: Tensors) -> InBlocks | None:
         return self.in_fours(stored)
@@ -213,28 +234,39 @@ class Packed(_Words):
         stored.check(self.tensors[0], int32, (out, None))
         return out, columns
 
-    def parts(self, stored: Tensors) -> Parts:
-        packed, scales, zeros, _, order = self.tensors
+    def check(self, stored: Tensors) -> None:
+        _, scales, zeros, _, order = self.tensors
         out, columns = self.shape(stored)
-        words = stored.shape(packed)[1]
+        bits = self._bits(stored)
+        count = 1
+        if scales not in stored.names or stored.shape(scales) not in ((), (1,), (1, 1), (out,)):
+            _, count = stored.check(scales, SCALES, (out, None))
+        if zeros in stored.names:
+            stored.check(zeros, int32, (-(-out * bits // _WORD), count))
+        _groups(stored, order, columns, count)
+
+    def _bits(self, stored: Tensors) -> int:
+        """Of a code: those of which a row of words has as many as the weight columns."""
+        columns, words = self.shape(stored)[1], stored.shape(self.tensors[0])[1]
         bits = next((width for width in self.widths if -(-columns * width // _WORD) == words), None)
         if bits is None:
-            raise stored.error(f"{packed!r} has {words} words for {columns} columns of {self.kind}")
+            raise stored.error(f"{self.tensors[0]!r} has {words} words for {columns} columns of {self.kind}")
+        return bits
+
+    def parts(self, stored: Tensors) -> Parts:
+        packed, scales, zeros, _, order = self.tensors
+        (out, columns), bits = self.shape(stored), self._bits(stored)
         scale = stored.floats(scales)
-        scale = np.broadcast_to(scale.reshape(1, 1), (out, 1)) if scale.size == 1 else scale.reshape(len(scale), -1)
-        if len(scale) != out or not 0 < scale.shape[1] <= columns:
-            raise stored.error(f"the scales {scales!r} of shape {scale.shape} do not fit a weight of {(out, columns)}")
+        scale = np.broadcast_to(scale.reshape(1, 1), (out, 1)) if scale.size == 1 else scale.reshape(out, -1)
         middle = 1 << (bits - 1)
         zero: Array | int = middle
         if zeros in stored.names:
-            stored.check(zeros, int32, (-(-out * bits // _WORD), scale.shape[1]))
             zero = codes(np.ascontiguousarray(stored.read(zeros).T), bits, out).T
         group = _groups(stored, order, columns, scale.shape[1])
         return codes(stored.read(packed), bits, columns), zero, scale, group
 
     def scale(self, stored: Tensors) -> tuple[str, int]:
-        shape = stored.check(self.tensors[1], None, (None, None))
-        return self.tensors[1], shape[1]
+        return self.tensors[1], stored.shape(self.tensors[1])[1]
 
     def blocks(self, stored: Tensors) -> InBlocks | None:
         columns = self.shape(stored)[1]
