@@ -4,9 +4,10 @@
 
 FOLDER keeps the toolkits, laid out from wheels, for the next time. In each environment the plans for SM 9.0 and 8.0 are
 made on a device that is pretended, and each kernel that they name is compiled: products, attention, convolution, a part
-of what models launch, which changes daily, and from NVRTC 13.0 on a cell that includes CuTe and a product by CUTLASS.
-It fails where an operation is lost, where tensor cores that the environment can compile for are not taken, or where
-parts of two versions meet.
+of what models launch, another at each commit, and from NVRTC 13.0 on a cell that includes CuTe and a product by
+CUTLASS. With the oldest NVRTC a part of the kernels on mma.sync is compiled, too, and looked at for registers that it
+spills. It fails where an operation is lost, where tensor cores that the environment can compile for are not taken,
+where such a kernel spills more than a few registers, or where parts of two versions meet.
 """
 
 from __future__ import annotations
@@ -54,6 +55,15 @@ extern "C" __global__ void turn(const float *x, float *y, int m, int n) {
   for (int i = threadIdx.x; i < m * n; i += blockDim.x) to(i / m, i % m) = from(i % m, i / m);
 }
 """
+# Kernels on mma.sync: compiled by any NVRTC from 12.4 on, for any tensor cores.
+_MMA = (
+    *("ops/matmul/mma/aligned.cu", "ops/matmul/mma/unaligned.cu", "ops/matmul/mma/fp8.cu", "ops/nn/conv/mma.cu"),
+    *("ops/nn/attention/mma.cu", "ops/nn/attention/decode_mma.cu", "ops/nn/attention/decode.cu"),
+    *("nn/linear/tensor_rows.cu", "nn/linear/in_blocks.cu"),
+)
+_MMA_ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90a")
+_MMA_SHARE = 24  # one part a commit, for one architecture
+_MAX_SPILLED = 40  # bytes of a thread: ten registers, of which loops touch few
 _CUTE_SINCE, _BUNDLED_SINCE = (13, 0), (13, 3)  # the latter brings the headers that CuTe needs
 
 
@@ -68,9 +78,10 @@ class Environment(NamedTuple):
     bundled: bool = False
 
 
+_OLDEST = "nvrtc-12.4"
 ENVIRONMENTS = {
     "newest": Environment(("newest",), tiles=True),
-    "nvrtc-12.4": Environment(("12.4",), taken="12.4"),
+    _OLDEST: Environment(("12.4",), taken="12.4"),
     "nvrtc-12.9": Environment(("12.9",), taken="12.9"),
     "nvrtc-13.0": Environment(("13.0",), taken="13.0"),
     "nvrtc-13.3": Environment(("13.3",), taken="13.3"),
@@ -163,11 +174,35 @@ def check(folder: Path, name: str) -> None:
                     sources.text(source), name=source, options=options, arch=arch, name_expressions=[expression]
                 )
                 kernels += 1
+    if name == _OLDEST:
+        kernels += check_mma()
     if one.tiles:  # never from the cache: the assembler finds its helpers in this environment
         compile_source(f"{_TILE_KERNEL}// {time.time_ns()}", name="twice", arch="sm_90a")
     if used is not None and used.version >= _CUTE_SINCE and (used.headers or used.version >= _BUNDLED_SINCE):
         compile_cutlass()
     print(f"  {kernels} kernels", flush=True)
+
+
+def check_mma() -> int:
+    """Compile a part of the kernels on mma.sync; how many. Raises AssertionError where one spills registers."""
+    from pygpukit.jit.inspect.cubin import read_cubin
+    from pygpukit.kernels import registry
+    from pygpukit.kernels.builder import compile_unit
+
+    number = turn.of_commit()
+    arch = _MMA_ARCHITECTURES[number // _MMA_SHARE % len(_MMA_ARCHITECTURES)]
+    every = [unit for unit in registry.catalogue() if unit.source in _MMA and unit.is_ahead(arch)]
+    assert {unit.source for unit in every} >= set(_MMA) - {"ops/matmul/mma/fp8.cu"}, "a source is elsewhere"
+    kernels = 0
+    for unit in every[number % _MMA_SHARE :: _MMA_SHARE]:
+        image = compile_unit(unit, arch)
+        kernels_of_image = read_cubin(image.image).kernels
+        for expression in unit.expressions:
+            spilled = kernels_of_image[image.symbol(expression)].local_bytes
+            assert spilled <= _MAX_SPILLED, f"{expression} for {arch} spills {spilled} bytes of registers"
+        kernels += len(unit.expressions)
+    print(f"  {arch}: {kernels} kernels on mma.sync, which spill at most {_MAX_SPILLED} bytes", flush=True)
+    return kernels
 
 
 def compile_cutlass() -> None:

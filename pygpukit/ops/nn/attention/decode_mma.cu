@@ -34,6 +34,8 @@ __device__ __forceinline__ float rest_of(float number, Pair pair, int which) {
 // there; what is held stays otherwise. Whole: elements are neighbours, and packs whole.
 template <bool Whole, int kApart, int kSpans, class T>
 __device__ __forceinline__ void read_row(Held<T, kPack> (&held)[kSpans], const T *row, long long step, int left) {
+  // Its multiples are made anew each time: kept across the loop over keys, they would not fit into registers.
+  if constexpr (!Whole) asm volatile("" : "+l"(step));
 #pragma unroll
   for (int s = 0; s < kSpans; ++s) {
     if constexpr (Whole) {
