@@ -38,6 +38,7 @@ _HOMES = {
         "GPT2_SPEC LLAMA_SPEC MISTRAL_SPEC MODEL_SPECS ModelSpec QWEN2_SPEC QWEN3_SPEC detect_model_spec"
     ),
     "pygpukit.llm.grammar": "Grammar",
+    "pygpukit.llm.encoders.encoder": "TextEncoder load_encoder",
     "pygpukit.llm.looking": "attention",
     "pygpukit.llm.engine.sampling": "Sampling",
     "pygpukit.llm.weights": "load",

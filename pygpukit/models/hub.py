@@ -28,7 +28,9 @@ def fetch(entry: Entry, progress: bool) -> Path:
     for place, file in enumerate(entry.files):
         if paths[place] is None:
             paths[place] = _download(entry.hub, file)
-    folders = {path.parent for path in paths if path is not None}
+    folders = {
+        path.parents[file.name.count("/")] for path, file in zip(paths, entry.files, strict=True) if path is not None
+    }
     if len(folders) != 1:
         raise ModelNotFoundError(
             f"its cache has the files at several revisions: {', '.join(map(str, sorted(folders)))}"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.-]{0,95}/[\w.-]{1,96})(?::(?P<file>[\w./-]{1,200}))?", re.ASCII)
 _PATIENCE_S = 10
 _TABLES = (".json", ".jinja", ".txt")  # configuration, tokenizer, chat template
+_MODULE = re.compile(r"\d{1,2}_\w{1,32}/config\.json", re.ASCII)  # of sentence-transformers
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _PICKLES = (".bin", ".pt", ".pth")
 
@@ -70,7 +71,8 @@ def choose(sizes: Mapping[str, int], part: str | None, repository: str) -> dict[
             weights = ["model.bin"]  # of CTranslate2, and no pickle
         if weights:
             names = {*weights, *(name for name in top if name.endswith(_TABLES))}
-            return {name: size for name, size in top.items() if name in names}
+            modules = [name for name in sizes if "modules.json" in top and _MODULE.fullmatch(name)]
+            return {name: sizes[name] for name in [*(name for name in top if name in names), *modules]}
     matching = [name for name in gguf if part is None or part.lower() in name.lower()]
     kinds = {_PART.sub("", name) for name in matching}
     if len(kinds) == 1:

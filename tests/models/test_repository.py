@@ -196,6 +196,12 @@ SPLIT = {f"q8/big-Q8_0-0000{n}-of-00002.gguf": n for n in (1, 2)} | {"small-Q4_0
             None,
             {"model-00001-of-00002.safetensors", "model.safetensors.index.json", "x.jinja"},
         ),
+        (
+            {"1_Pooling/config.json": 2, "onnx/config.json": 1, "modules.json": 1, "a.safetensors": 1, "a.bin": 1},
+            None,
+            {"a.safetensors", "modules.json", "1_Pooling/config.json"},
+        ),
+        ({"1_Pooling/config.json": 2, "a.safetensors": 1}, None, {"a.safetensors"}),
     ],
 )  # fmt: skip
 def test_the_files_that_make_a_model(sizes: dict[str, int], part: str | None, names: set[str]) -> None:

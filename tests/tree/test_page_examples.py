@@ -89,7 +89,10 @@ PAGES = {
         "np.testing.assert_allclose(a.to_numpy() @ x.to_numpy(), b.to_numpy(), atol=2e-2)\n"
         "assert np.isnan(y.to_numpy()).all() and w.shape == (1000, 8) and v.shape == (1000, 8, 8)"
     ),
-    "docs/llm.md": Page("assert token.text is not None", models=("smollm2-135m-instruct",)),
+    "docs/llm.md": Page(
+        "assert token.text is not None and likeness[0, 1] > 0.6 and abs(likeness[2, :2]).max() < 0.1",
+        models=("smollm2-135m-instruct", "all-minilm-l6-v2"),
+    ),
     "docs/matmul.md": Page(
         "assert y.shape == (4, 32) and d.shape == (8, 8)",
         {

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.llm.encoders.kinds import KINDS, EncoderError
 from pygpukit.llm.models.architecture import Architecture
 from pygpukit.llm.models.gemma2 import GEMMA2
 from pygpukit.llm.models.gemma3 import GEMMA3
@@ -76,6 +77,8 @@ def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpe
         return ARCHITECTURES[spec.name] if spec == MODEL_SPECS.get(spec.name) else with_names(base, spec)
     if model_type is None:
         return _recognised_by(tensor_names)
+    if model_type in KINDS:
+        raise EncoderError(model_type)
     if not isinstance(model_type, str) or model_type not in ARCHITECTURES:
         raise InvalidSpecError(
             f"models of the type {model_type!r} are not there yet; known are {', '.join(ARCHITECTURES)}", "model_type"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from starlette.concurrency import run_in_threadpool
 
 from pygpukit.core.errors import GPUError
+from pygpukit.llm.encoders.encoder import TextEncoder
 from pygpukit.llm.serving.driver import Driver
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.metrics import Metrics
@@ -19,27 +20,27 @@ from pygpukit.llm.serving.metrics import Metrics
 if TYPE_CHECKING:
     from pygpukit.llm.model import CausalTransformerModel
 
-Kind: TypeAlias = Literal["llm", "asr", "tts"]
+Kind: TypeAlias = Literal["text", "asr", "tts"]
 Load = Callable[[str, str, Kind], Any]  # from the path or name of a model, and what to call it
-_WHAT = {"llm": "writes", "asr": "hears", "tts": "speaks"}
+_WHAT = {"llm": "writes", "encoder": "makes vectors of texts", "asr": "hears", "tts": "speaks"}
 
 
 @dataclass
-class Served:
-    """A model, and the thread that runs it. beside: held by what is computed beside its steps, one thing at a time."""
+class Loaded:
+    """A model. kind: one of those above. beside: held by what is computed, beside its steps where it has any, one
+    thing at a time."""
+
+    model: Any
+    kind: str
+    beside: asyncio.Lock = field(default_factory=asyncio.Lock, kw_only=True)
+
+
+@dataclass
+class Served(Loaded):
+    """A model that writes, and the thread that runs it."""
 
     model: CausalTransformerModel
     driver: Driver
-    beside: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
-@dataclass
-class Sound:
-    """A model that hears or speaks; beside: as Served's."""
-
-    model: Any
-    kind: Kind
-    beside: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass
@@ -47,18 +48,18 @@ class _Place:
     """Where a model is, or is to be loaded from."""
 
     source: str = ""
-    served: Served | Sound | None = None
+    served: Loaded | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Models:
     """The models of a server. loaded: one that is there. sources: names or paths of those that load() brings."""
 
-    def __init__(self, loaded: CausalTransformerModel, sources: Iterable[str], load: Load) -> None:
+    def __init__(self, loaded: CausalTransformerModel | TextEncoder, sources: Iterable[str], load: Load) -> None:
         self._load, self._started = load, int(time.time())
         self.metrics = Metrics(lambda: [served.model for served in self._all()])
         self._stopping = False
-        self._places = {loaded.name: _Place(served=self._served(loaded))}
+        self._places = {loaded.name: _Place(served=self._of(loaded, "text"))}
         for source in sources:
             self._places.setdefault(name_of(source), _Place(source))
 
@@ -76,20 +77,26 @@ class Models:
 
     async def get(self, name: str) -> Served:
         """A model that writes, loaded if need be while others are served. Raises RequestError."""
-        served = await self._loaded(name, "llm")
-        if isinstance(served, Sound):
-            raise RequestError(f"{name} is a model that {_WHAT[served.kind]}; here one is needed that writes", "model")
+        served = await self._loaded(name, "text")
+        if not isinstance(served, Served):
+            raise _wrong(name, served, _WHAT["llm"])
         return served
 
-    async def sound(self, name: str, kind: Kind) -> Sound:
+    async def embedder(self, name: str) -> Loaded:
+        """A model that makes vectors of texts, one that writes too, as get(). Raises RequestError."""
+        served = await self._loaded(name, "text")
+        if served.kind not in ("llm", "encoder"):
+            raise _wrong(name, served, _WHAT["encoder"])
+        return served
+
+    async def sound(self, name: str, kind: Literal["asr", "tts"]) -> Loaded:
         """A model that hears or speaks, as get(). Raises RequestError."""
         served = await self._loaded(name, kind)
-        if not isinstance(served, Sound) or served.kind != kind:
-            own = served.kind if isinstance(served, Sound) else "llm"
-            raise RequestError(f"{name} is a model that {_WHAT[own]}; here one is needed that {_WHAT[kind]}", "model")
+        if served.kind != kind:
+            raise _wrong(name, served, _WHAT[kind])
         return served
 
-    async def _loaded(self, name: str, kind: Kind) -> Served | Sound:
+    async def _loaded(self, name: str, kind: Kind) -> Loaded:
         place = self._place(name)
         if place.served is not None:
             return place.served
@@ -99,7 +106,7 @@ class Models:
                     model = await run_in_threadpool(self._load, place.source, name, kind)
                 except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
                     raise RequestError(f"{name} cannot be loaded: {error}", "model", 503) from None
-                place.served = self._served(model) if kind == "llm" else Sound(model, kind)
+                place.served = self._of(model, kind)
         return place.served
 
     def stop(self) -> None:
@@ -111,8 +118,12 @@ class Models:
     def _all(self) -> list[Served]:
         return [place.served for place in self._places.values() if isinstance(place.served, Served)]
 
-    def _served(self, model: CausalTransformerModel) -> Served:
-        return Served(model, Driver(model, self.metrics))
+    def _of(self, model: Any, kind: Kind) -> Loaded:
+        if kind != "text":
+            return Loaded(model, kind)
+        if isinstance(model, TextEncoder):
+            return Loaded(model, "encoder")
+        return Served(model, "llm", Driver(model, self.metrics))
 
     def _place(self, name: str) -> _Place:
         if name not in self._places:
@@ -121,6 +132,10 @@ class Models:
                 f"there is no model {name[:80]!r} here; there is {there}", "model", 404, "model_not_found"
             )
         return self._places[name]
+
+
+def _wrong(name: str, served: Loaded, needed: str) -> RequestError:
+    return RequestError(f"{name} is a model that {_WHAT[served.kind]}; here one is needed that {needed}", "model")
 
 
 def name_of(source: str) -> str:

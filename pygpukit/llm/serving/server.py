@@ -18,6 +18,7 @@ from pygpukit.core.errors import GPUError
 from pygpukit.core.extras import need
 
 if TYPE_CHECKING:
+    from pygpukit.llm.encoders.encoder import TextEncoder
     from pygpukit.llm.model import CausalTransformerModel
     from pygpukit.llm.serving.models import Kind, Load
 
@@ -25,7 +26,7 @@ _PATIENCE_S = 30
 
 
 def serve(
-    model: CausalTransformerModel,
+    model: CausalTransformerModel | TextEncoder,
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | bool = True,
@@ -39,8 +40,8 @@ def serve(
 
     Parameters
     ----------
-    model : CausalTransformerModel
-        The model, as `gp.llm.load` gives it.
+    model : CausalTransformerModel or TextEncoder
+        The model, as `gp.llm.load` or `gp.llm.load_encoder` gives it.
     host : str
         Where to listen: this machine only, unless told otherwise.
     port : int
@@ -49,8 +50,8 @@ def serve(
         The API key that clients must send; True makes one, False asks for none, which only a server of this machine
         may do.
     models : iterable of str
-        Names or paths of further models, each loaded when it is first asked for, as by `gp.llm.load`, `gp.asr.load` or
-        `gp.tts.load`.
+        Names or paths of further models, each loaded when it is first asked for, as by `gp.llm.load`,
+        `gp.llm.load_encoder`, `gp.asr.load` or `gp.tts.load`.
     origins : iterable of str
         Pages of other sites that may ask, such as "http://localhost:3000"; "*" for all (CORS).
 
@@ -67,12 +68,23 @@ def serve(
 
 
 def bring(form: Mapping[str, Any], source: str, name: str, kind: Kind) -> Any:
-    """A model that writes, hears or speaks. form: options of gp.llm.load()."""
-    from pygpukit import asr, llm, tts
+    """A model that takes texts, hears or speaks. form: options of gp.llm.load()."""
+    from pygpukit import asr, tts
 
     if kind == "asr":
         return asr.load(source, name=name, progress=False)
-    return tts.load(source, progress=False) if kind == "tts" else llm.load(source, name=name, progress=False, **form)
+    return tts.load(source, progress=False) if kind == "tts" else _of_texts(source, form, name=name, progress=False)
+
+
+def _of_texts(source: str, form: Mapping[str, Any], **options: Any) -> CausalTransformerModel | TextEncoder:
+    """A model that writes, or an encoder."""
+    from pygpukit import llm
+    from pygpukit.llm.encoders.kinds import EncoderError
+
+    try:
+        return llm.load(source, **options, **form)
+    except EncoderError:
+        return llm.load_encoder(source, dtype=form.get("dtype"), **options)
 
 
 class Place:
@@ -110,7 +122,9 @@ class Place:
 class Server:
     """Served models; see serve(). load: brings one of those that are named only."""
 
-    def __init__(self, model: CausalTransformerModel, place: Place, models: Iterable[str], load: Load) -> None:
+    def __init__(
+        self, model: CausalTransformerModel | TextEncoder, place: Place, models: Iterable[str], load: Load
+    ) -> None:
         from pygpukit.llm.serving.application import Application
         from pygpukit.llm.serving.connections import BoundedProtocol, max_connections
         from pygpukit.llm.serving.models import Models
@@ -177,14 +191,12 @@ class Server:
 
 def command(args: argparse.Namespace) -> int:
     """`pygpukit serve`: load the model, say how to reach it, answer until Ctrl-C. Exit code 1 and a sentence if not."""
-    from pygpukit.llm import load
-
     place = None
     try:
         place = Place(args.host, args.port, False if args.no_token else args.token or True, args.cors)
         form = {"dtype": args.dtype, "context": args.context, "kv_memory": args.kv_memory}
         form["slots"] = args.slots or (2 if args.kv_memory is None else 1)
-        model = load(args.model, **form)
+        model = _of_texts(args.model, form)
         server = Server(model, place, args.models, partial(bring, form))
     except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
         said = error.strerror if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else error

@@ -35,6 +35,12 @@ def check_cost(text: str, where: str) -> None:
         raise ModelFileError(f"{where}: it is too large: reading it could take {cost >> 20} MiB of memory", where)
 
 
+def check_tokens(count: int, where: str) -> None:
+    """Raises ModelFileError where so many tokens would take more memory than those of any file that is read."""
+    if count * _TOKEN_BYTES > _ROOM:
+        raise ModelFileError(f"{where}: it has {count} tokens; {_ROOM // _TOKEN_BYTES} at most are read", where)
+
+
 def check_added(post_processor: dict[str, Any], where: str) -> None:
     """Raises ModelFileError where the steps after the tokenizer repeat a text's tokens, or add many."""
     repeats, added, left = 1, 0, [post_processor]

@@ -14,6 +14,7 @@ from typing import Any
 from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.core.extras import need
 from pygpukit.models.documents import read_object, read_text
+from pygpukit.models.tokenizer import wordpiece
 from pygpukit.models.tokenizer.bounds import check_added, check_cost, check_growth
 from pygpukit.models.tokenizer.chat_text import chat_ids
 from pygpukit.models.tokenizer.ending import END_NAMES
@@ -32,6 +33,7 @@ _USUAL = {
 
 class Tokenizer:
     """A tokenizer.json, or the folder of one, with the tokenizer_config.json and chat template beside it.
+    In a folder that has none, BERT's vocab.txt.
 
     Raises ModelFileError for a malformed file, OSError where there is none, ModuleNotFoundError without `tokenizers`.
     May be used from several threads.
@@ -41,11 +43,17 @@ class Tokenizer:
         path = Path(path)
         folder = path if path.is_dir() else path.parent
         file = path / "tokenizer.json" if path.is_dir() else path
-        if path.is_dir() and not file.is_file():
-            raise ModelFileError(f"{path}: it has no tokenizer.json, the only kind of tokenizer file read", str(path))
         settings = folder / "tokenizer_config.json"
         config = read_object(settings) if settings.is_file() else {}
         config.update(_template_beside(folder))
+        if path.is_dir() and not file.is_file():
+            file = path / wordpiece.FILE
+            if not file.is_file():
+                raise ModelFileError(f"{path}: it has neither a tokenizer.json nor BERT's vocab.txt", str(path))
+            with readable(str(file)):
+                pieces = wordpiece.wordpiece(file, config)
+            self._set(pieces, config, str(file))
+            return
         self._set(_parsed(read_text(file), str(file)), config, str(file))
 
     @classmethod

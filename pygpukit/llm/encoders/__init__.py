@@ -1,0 +1,1 @@
+"""Encoders: models that make vectors of texts, and what their folders say of it."""
