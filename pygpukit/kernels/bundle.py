@@ -2,8 +2,9 @@
 
 A bundle is one archive of cache entries, a group for each architecture, made by `tools/compile_kernels.py --bundle` on
 any machine with NVRTC; no GPU is needed there. A wheel holds the one that was made before it was built, if any;
-$PYGPUKIT_BUNDLE names another. An entry belongs to the text of its source and of the headers that it reaches: those of
-another text are not found, and an edit leaves the others as they are.
+$PYGPUKIT_BUNDLE names another. An entry belongs to the text of its source and of the headers that it reaches, and to
+the version of CUTLASS where it includes that: those of another are not found, and an edit leaves the others as they
+are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from pygpukit import _core
 from pygpukit.jit.cache import archive
 from pygpukit.jit.cache.image import Image, from_bytes
+from pygpukit.jit.cutlass import place as cutlass
 from pygpukit.kernels import registry, sources
 from pygpukit.kernels.registry import Unit
 from pygpukit.kernels.spec import KernelSpec
@@ -84,5 +86,13 @@ def _key(arch: str, unit: Unit) -> bytes:
 
 
 def _digest(source: str) -> bytes:
-    """Of a source and the package's headers that it reaches."""
-    return _core.KernelCache.digest([part.encode() for item in sorted(sources.texts(source).items()) for part in item])
+    """Of a source and the package's headers that it reaches, and of CUTLASS's version where they include its headers:
+    those are not there when a kernel is looked for."""
+    from pygpukit.jit.compile import headers
+
+    texts = sources.texts(source)
+    named = (name for text in texts.values() for name in headers.included(text))
+    version = [cutlass.VERSION] if any(map(cutlass.is_header, named)) else []
+    return _core.KernelCache.digest(
+        [part.encode() for part in (*(part for item in sorted(texts.items()) for part in item), *version)]
+    )

@@ -11,9 +11,11 @@ from mock_cuda import build, run
 
 import pygpukit as gp
 from pygpukit.core.extras import install_command
-from pygpukit.kernels import bundle, sources
+from pygpukit.jit.cutlass import place
+from pygpukit.kernels import bundle, registry, sources
 from pygpukit.kernels.builder import compile_unit
 from pygpukit.kernels.registry import Unit, catalogue
+from pygpukit.ops.matmul.cutlass import scaled
 
 ADD = "pk::binary_dense<float, float, pk::Add>"
 ARCH = "sm_90a"  # the mock's device
@@ -76,6 +78,21 @@ def test_an_image_of_other_text_is_not_found(packed: Path, monkeypatch: pytest.M
     texts = sources.texts
     monkeypatch.setattr(sources, "texts", lambda key: texts(key) | {"walk.cuh": "another version"})
     assert bundle.find(ARCH, spec) is None
+
+
+def test_an_image_made_with_other_headers_of_cutlass_is_not_found(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found depends on the version that this package knows, not on headers that are here."""
+    monkeypatch.setenv("PYGPUKIT_MODELS", str(tmp_path))  # none
+    (unit, *_) = registry.units(scaled.SOURCE.source)
+    image, target = compile_unit(add_float32(), ARCH), tmp_path / "own.bundle"
+    bundle.write(target, [(ARCH, one, image) for one in (unit, add_float32())])
+    monkeypatch.setenv("PYGPUKIT_BUNDLE", str(target))
+    kernel, other = scaled.SOURCE.of(unit.expressions[0]), add_float32().spec.of(ADD)
+    assert bundle.find(ARCH, kernel) is not None and bundle.find(ARCH, other) is not None
+    monkeypatch.setattr(place, "VERSION", "9.9")
+    assert bundle.find(ARCH, kernel) is None and bundle.find(ARCH, other) is not None
 
 
 def test_an_edit_of_one_source_leaves_the_others_in_the_bundle(packed: Path, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_scales_are_handed_over(
     assert out.shape == (300, 520)
     ((spec, grid, _, call, *arguments),) = launches
     flag = "true" if by_block else "false"
-    assert spec.expression == f"pk::cutlass_scaled<cutlass::float_e4m3_t, cutlass::bfloat16_t, 2, {flag}>"
+    assert spec.expression == f"pk::cutlass_scaled<cutlass::float_e4m3_t, cutlass::bfloat16_t, 128, 2, {flag}>"
     assert grid == (20, 1, 1) and call[48:60] == np.array([300, 520, 384], np.int32).tobytes()  # 4 x 5 tiles
     packed, of_rows, of_columns = arguments[-3:]
     has = [isinstance(left, tuple), isinstance(right, tuple)]
@@ -186,6 +186,30 @@ def test_scales_are_handed_over(
     for is_there, values, said in zip(has, (of_rows, of_columns), (left, right), strict=True):
         shape = (384, 3) if said == (3, 3) else said
         assert values.shape == (shape if is_there else (1,) if by_block else (300, 520))
+
+
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize(
+    ("m", "n", "columns"),
+    # turns of 66 clusters of 256 rows: 32 against 21, 8 against 6, 14 against 10, 2 against 2, 1 against 1
+    [(8192, 8192, 192), (4096, 4096, 128), (4096, 7168, 192), (2048, 2048, 128), (1, 8192, 128)],
+)
+def test_a_wide_tile_is_taken_where_its_turns_end_first(
+    m: int, n: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches: list[tuple[Any, ...]] = []
+    maps: list[tuple[int, ...]] = []
+    monkeypatch.setattr(scaled, "launch", lambda *launched: launches.append(launched))
+    told = tensor_maps.tail
+    monkeypatch.setattr(tensor_maps, "tail", lambda *fields, **more: (maps.append(fields), told(*fields, **more))[1])
+    with planning("sm_90a"):
+        a, b = gp.empty((m, 128), "float8_e4m3"), gp.empty((n, 128), "float8_e4m3").T
+        gp.matmul_fp8(a, b, out_dtype="bfloat16", backend="cutlass")
+        gp.matmul_fp8(a, b, gp.ones((m, 1)), out_dtype="bfloat16", backend="cutlass")
+    of_one, of_blocks = (launched[0].expression for launched in launches)
+    assert f"cutlass::bfloat16_t, {columns}, 2, false>" in of_one
+    assert "cutlass::bfloat16_t, 128, 2, true>" in of_blocks
+    assert [fields[1] for fields in maps] == [128, columns // 2, 64, 128, 64, 64]  # lines of a copy
 
 
 @pytest.mark.usefixtures("headers")
@@ -268,7 +292,7 @@ def test_plans_take_it_where_the_table_says_that_it_is_faster() -> None:
 
 def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [unit for one in (product, scaled) for unit in registry.units(one.SOURCE.source)]
-    assert len(listed) == 30 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
+    assert len(listed) == 36 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
     monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
     assert not any(unit.is_ahead("sm_90a") for unit in listed)
     assert list(registry.units(product.SOURCE.source)) == listed[:18]  # and found in a bundle without them
@@ -280,7 +304,8 @@ def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypat
     ("source", "kind", "instruction"),
     [
         (product.SOURCE, "<cutlass::bfloat16_t, 128, 256, 2, false, true>", "m64n256k16.f32.bf16.bf16"),
-        (scaled.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, 2, true>", "m64n128k32.f32.e4m3.e4m3"),
+        (scaled.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, 128, 2, true>", "m64n128k32.f32.e4m3.e4m3"),
+        (scaled.SOURCE, "<cutlass::float_e5m2_t, cutlass::half_t, 192, 2, false>", "m64n192k32.f32.e5m2.e5m2"),
     ],
 )
 def test_a_kernel_compiles_for_sm_90a(source: KernelSpec, kind: str, instruction: str) -> None:

@@ -77,7 +77,6 @@ struct CutlassWriter {
     constexpr int kOfThread = cute::size<1>(Tile{}) / 2, kGroupsOfTile = cute::size(Mma{}) / h::kGroup;
     const int group = cutlass::canonical_warp_group_idx() - 1, warp = thread % h::kGroup / 32, lane = thread % 32;
     const int column = cute::get<1>(at) * cute::size<1>(Tile{});
-    static_assert(cute::size<1>(Tile{}) / kColumns % kPieces == 0, "a tile ends with the last piece in turn");
     bool second = false;
 #pragma unroll
     for (int part = 0; part < cute::size(sums) / kOfThread; ++part) {
@@ -109,6 +108,8 @@ struct CutlassWriter {
         second = !second;
       }
     }
+    // The next tile begins with the first piece, which is then still on its way where this one has an odd number.
+    if (cute::size<1>(Tile{}) / kColumns % kPieces != 0 && thread % h::kGroup == 0) cute::tma_store_wait<0>();
     return cute::make_tuple(loads, stores);
   }
 

@@ -47,9 +47,11 @@ __device__ __forceinline__ ScaleLayout<Lines> scales_of(const Scales &scales, in
                                              cute::make_stride(cute::_0{}, scales.depth[operand]), 0));
 }
 
-template <class Element, class Result, int Blocks, bool ByBlock>
+// Columns: of a block's tile, kOfBlock with scales of blocks.
+template <class Element, class Result, int Columns, int Blocks, bool ByBlock>
 struct Scaled {
-  static constexpr int kRows = 128, kColumns = 128, kScaleBytes = ByBlock ? 1024 : 0;
+  static_assert(!ByBlock || Columns == kOfBlock, "a tile's columns share a scale");
+  static constexpr int kRows = 128, kColumns = Columns, kScaleBytes = ByBlock ? 1024 : 0;
   static constexpr int kSteps = kStepsRoom / ((kRows + kColumns) * 128 + kScaleBytes + 16);
   using B = Block<kRows, kColumns, 128, Blocks>;
   using Policy = cute::conditional_t<
@@ -76,14 +78,14 @@ struct Scaled {
 
 // c = factor * (a scaled) @ (b scaled)^T, rounded once; a: m lines of k, b: n lines of k, c: m lines of n, as the maps
 // describe them.
-template <class Element, class Result, int Blocks, bool ByBlock>
+template <class Element, class Result, int Columns, int Blocks, bool ByBlock>
 __global__ void __launch_bounds__(384, 1)
     cutlass_scaled(const __grid_constant__ CutlassCall p, const void *const __grid_constant__ a,
                    const __grid_constant__ h::MapTail left, const void *const __grid_constant__ b,
                    const __grid_constant__ h::MapTail right, const void *const __grid_constant__ c,
                    const __grid_constant__ h::MapTail result, const Scales scales, const float *scale_a,
                    const float *scale_b) {
-  using Kernel = typename Scaled<Element, Result, Blocks, ByBlock>::Kernel;
+  using Kernel = typename Scaled<Element, Result, Columns, Blocks, ByBlock>::Kernel;
   extern __shared__ __align__(1024) char cutlass_memory[];
   typename Kernel::Params params = params_of<Kernel, Blocks>(p);
   params.mainloop.tma_load_a.tma_desc_.at = map_at(a, left);
