@@ -78,7 +78,8 @@ class Package(ModuleType):
         if name == "__all__":
             return sorted(self.homes())
         if f"{self.__name__}.{name}" in (*APART, *PATHS):
-            return import_module(f"{self.__name__}.{name}")
+            module = import_module(f"{self.__name__}.{name}")
+            return vars(self).get(name, module)  # of a module and an operation of one name, the operation
         homes = every() if name in MOVED.get(self.__name__, ()) else self.homes()
         home = None if name.startswith("_") else homes.get(name)
         if home is None:
