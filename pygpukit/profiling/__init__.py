@@ -10,6 +10,7 @@ from pygpukit.profiling.memory import (
 from pygpukit.profiling.profiler import Profiler, ProfilerContext, get_global_profiler, profile_matmul
 from pygpukit.profiling.record import KernelRecord
 from pygpukit.profiling.trace import Profile, Total, Work, profile
+from pygpukit.profiling.waiting import Wait
 
 __all__ = [
     "KernelRecord",
@@ -19,6 +20,7 @@ __all__ = [
     "Profiler",
     "ProfilerContext",
     "Total",
+    "Wait",
     "Work",
     "export_chrome_trace",
     "export_combined_trace",

@@ -57,10 +57,16 @@ def _head(profile: Profile) -> str:
 
 def _notes(profile: Profile) -> list[str]:
     notes = []
-    gaps = profile.gaps()
-    if profile.works and gaps:
-        idle = sum(end - begin for begin, end in gaps)
-        notes.append(f"it waited {len(gaps)} times for more than 10 us, {idle / 1e6:.3f} ms in all")
+    waits = profile.waits()
+    if waits:
+        by_cause: dict[str, float] = {}
+        for wait in waits:
+            by_cause[wait.cause] = by_cause.get(wait.cause, 0.0) + wait.duration_us / 1e3
+        longest = sorted(by_cause.items(), key=lambda one: -one[1])
+        causes = "; ".join(f"{took:.3f} ms {cause}" for cause, took in longest)
+        notes.append(
+            f"it waited {len(waits)} times for more than 10 us, {sum(by_cause.values()):.3f} ms in all: {causes}"
+        )
     if profile.untimed:
         why = "of tasks, on streams of other libraries, or too many"
         notes.append(f"{profile.untimed} works have no time of their own: {why}")

@@ -13,6 +13,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import records
 from pygpukit.core.backend import backend
+from pygpukit.profiling.waiting import COPIES, Log, Wait, waits
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 MAX_WORKS = 1_000_000
 _LAYOUT = struct.Struct("<HHIIIQQQIIQQQ")
 _PATIENCE_MS = 1000
-_COPIES = ("copy to the device", "copy to the host", "copy on the device", "fill")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,15 @@ class Profile:
         self._native: native.Trace | None = None
         self._works: list[Work] = []
         self._names: dict[int, str] = {}
+        self._first_record = 0
+        self._log = Log()
 
     def __enter__(self) -> Profile:
         if self._native is not None or self.end_ns:
             raise RuntimeError("this profile was used already; profile() makes another")
         backend()
         self._native = native.Trace(self._max_works)
+        self._first_record = _core.ring_head()
         self.begin_ns = _core.now_ns()
         return self
 
@@ -96,6 +99,7 @@ class Profile:
         self.end_ns = _core.now_ns()
         trace.end()
         self._read(trace)
+        self._read_records()
         self._native = None
 
     @property
@@ -121,6 +125,15 @@ class Profile:
         edges = [(self.begin_ns, self.begin_ns), *_union(self.works), (self.end_ns or _core.now_ns(),) * 2]
         idle = [(left[1], right[0]) for left, right in pairwise(edges)]
         return sorted((gap for gap in idle if gap[1] - gap[0] >= min_us * 1e3), key=lambda gap: gap[0] - gap[1])
+
+    def waits(self, min_us: float = 10.0) -> list[Wait]:
+        """Stretches in which a device had no work, in order, each with what it waited for (docs/profiling.md).
+
+        Causes are known as far back as the event ring went when the block ended: 65536 records. Of a block that still
+        runs none is. Empty where no device worked.
+        """
+        stretches = waits(self.works, self.begin_ns, self.end_ns or _core.now_ns(), self._log)
+        return [wait for wait in stretches if wait.duration_us >= min_us]
 
     def totals(self, by: Callable[[Work], object] = lambda work: work.name) -> list[Total]:
         """Sums by name, or by what `by` says of each work, the longest first."""
@@ -160,12 +173,19 @@ class Profile:
             time.sleep(0.001)
         self._works.sort(key=lambda work: work.begin_ns)
 
+    def _read_records(self) -> None:
+        """Keep what the event ring still has of the block."""
+        kept = list(records.since(self._first_record))
+        if kept and kept[0].seq > self._first_record:
+            self._log.complete_ns = kept[0].t_ns
+        self._log.add(kept, self._name)
+
     def _work(self, fields: tuple[int, ...]) -> Work:
         kind, device, stream, tenant, name, a, b, _, cell, line, begin, end, launches = fields
         copies = kind == records.COPY
         kernel = kind == records.LAUNCH
         what = "kernel" if kernel else "host" if kind == records.HOST_LAUNCH else "fill" if b == 3 else "copy"
-        text = _COPIES[b] if copies else self._name(name)
+        text = COPIES[b] if copies else self._name(name)
         if launches > 1:
             what, text = "graph", f"graph of {launches} launches from {text}"
         return Work(
