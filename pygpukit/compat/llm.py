@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.llm.models import GPT2_SPEC, LLAMA_SPEC, QWEN3_SPEC, ModelSpec
+from pygpukit.llm.models import GPT2_SPEC, LLAMA_SPEC, MIXTRAL_SPEC, QWEN3_SPEC, ModelSpec
 from pygpukit.llm.weights import load
 from pygpukit.nn.linear.layer import repack_linear
 from pygpukit.nn.norm import Norm
@@ -43,6 +43,13 @@ def load_llama_from_safetensors(model_path: str | os.PathLike[str], dtype: str =
 def load_qwen3_from_safetensors(model_path: str | os.PathLike[str], dtype: str = "float32") -> CausalTransformerModel:
     """load_model_from_safetensors() of a Qwen3."""
     return load_model_from_safetensors(model_path, dtype, QWEN3_SPEC)
+
+
+def load_mixtral_from_safetensors(
+    model_path: str | os.PathLike[str], dtype: str = "bfloat16"
+) -> CausalTransformerModel:
+    """load_model_from_safetensors() of a Mixtral."""
+    return load_model_from_safetensors(model_path, dtype, MIXTRAL_SPEC)
 
 
 def repack_weight(weight: GPUArray) -> GPUArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _LLM_LATER = {
-    "mixtures of experts": "MIXTRAL_SPEC MoELayer QWEN3_MOE_SPEC load_mixtral_from_safetensors",
     "loading a model layer by layer": (
         "AutoLRU LayerStreamingContext LazyModelLoader LoadingStrategy PoolStats SimpleStreaming SlidingWindow "
         "TensorState create_streaming_context"

@@ -19,8 +19,9 @@ _HOMES = {
     "pygpukit.llm.config": "GPT2Config LlamaConfig Qwen3Config",
     "pygpukit.nn.config": "TransformerConfig",
     "pygpukit.compat.llm": (
-        "load_gpt2_from_safetensors load_llama_from_safetensors load_model_from_safetensors "
-        "load_qwen3_from_safetensors repack_model_weights repack_norm repack_weight sample_token"
+        "load_gpt2_from_safetensors load_llama_from_safetensors load_mixtral_from_safetensors "
+        "load_model_from_safetensors load_qwen3_from_safetensors repack_model_weights repack_norm repack_weight "
+        "sample_token"
     ),
     "pygpukit.compat.fp8": "LinearFP8 dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct",
     "pygpukit.compat.optimisation": (
@@ -31,11 +32,13 @@ _HOMES = {
     "pygpukit.nn.block": "LlamaBlock TransformerBlock",
     "pygpukit.nn.linear.layer": "Linear LinearBF16 repack_linear",
     "pygpukit.nn.mlp": "MLP LlamaMLP",
+    "pygpukit.nn.moe.layer": "MoELayer",
     "pygpukit.nn.norm": "LayerNorm Norm RMSNorm",
     "pygpukit.nn.rope": "apply_rotary_pos_emb_numpy precompute_freqs_cis",
     "pygpukit.llm.model": "CausalTransformerModel GPT2Model LlamaModel",
     "pygpukit.llm.models": (
-        "GPT2_SPEC LLAMA_SPEC MISTRAL_SPEC MODEL_SPECS ModelSpec QWEN2_SPEC QWEN3_SPEC detect_model_spec"
+        "GPT2_SPEC LLAMA_SPEC MISTRAL_SPEC MIXTRAL_SPEC MODEL_SPECS ModelSpec QWEN2_SPEC QWEN3_MOE_SPEC QWEN3_SPEC "
+        "detect_model_spec"
     ),
     "pygpukit.llm.grammar": "Grammar",
     "pygpukit.llm.encoders.encoder": "TextEncoder load_encoder",

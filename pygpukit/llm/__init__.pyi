@@ -5,6 +5,7 @@ from pygpukit.compat.fp8 import is_fp8_weight as is_fp8_weight
 from pygpukit.compat.fp8 import load_fp8_weight_direct as load_fp8_weight_direct
 from pygpukit.compat.llm import load_gpt2_from_safetensors as load_gpt2_from_safetensors
 from pygpukit.compat.llm import load_llama_from_safetensors as load_llama_from_safetensors
+from pygpukit.compat.llm import load_mixtral_from_safetensors as load_mixtral_from_safetensors
 from pygpukit.compat.llm import load_model_from_safetensors as load_model_from_safetensors
 from pygpukit.compat.llm import load_qwen3_from_safetensors as load_qwen3_from_safetensors
 from pygpukit.compat.llm import repack_model_weights as repack_model_weights
@@ -38,8 +39,10 @@ from pygpukit.llm.model import LlamaModel as LlamaModel
 from pygpukit.llm.models import GPT2_SPEC as GPT2_SPEC
 from pygpukit.llm.models import LLAMA_SPEC as LLAMA_SPEC
 from pygpukit.llm.models import MISTRAL_SPEC as MISTRAL_SPEC
+from pygpukit.llm.models import MIXTRAL_SPEC as MIXTRAL_SPEC
 from pygpukit.llm.models import MODEL_SPECS as MODEL_SPECS
 from pygpukit.llm.models import QWEN2_SPEC as QWEN2_SPEC
+from pygpukit.llm.models import QWEN3_MOE_SPEC as QWEN3_MOE_SPEC
 from pygpukit.llm.models import QWEN3_SPEC as QWEN3_SPEC
 from pygpukit.llm.models import ModelSpec as ModelSpec
 from pygpukit.llm.models import detect_model_spec as detect_model_spec
@@ -76,6 +79,7 @@ from pygpukit.nn.linear.layer import LinearBF16 as LinearBF16
 from pygpukit.nn.linear.layer import repack_linear as repack_linear
 from pygpukit.nn.mlp import MLP as MLP
 from pygpukit.nn.mlp import LlamaMLP as LlamaMLP
+from pygpukit.nn.moe.layer import MoELayer as MoELayer
 from pygpukit.nn.norm import LayerNorm as LayerNorm
 from pygpukit.nn.norm import Norm as Norm
 from pygpukit.nn.norm import RMSNorm as RMSNorm

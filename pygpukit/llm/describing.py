@@ -20,8 +20,8 @@ _LAYER = re.compile(r"layers\.(\d+)/")
 
 @dataclass(frozen=True)
 class WeightLine:
-    """Weights of one name and kind. layers: their numbers, None for what is of no layer; reads: whether a token reads
-    all of them; nbytes and count: of all layers together."""
+    """Weights of one name and kind. layers: their numbers, None for what is of no layer; share: of them, that a token
+    reads: of experts those that it goes to; nbytes and count: of all layers together."""
 
     name: str
     kind: str
@@ -29,7 +29,7 @@ class WeightLine:
     layers: tuple[int, ...] | None
     nbytes: int
     count: int
-    reads: bool
+    share: float
 
     @property
     def place(self) -> str:
@@ -74,14 +74,19 @@ class Description:
         return dict(sorted(kinds.items(), key=lambda item: -item[1]))
 
     @property
+    def active_bytes(self) -> int:
+        """Bytes of the weights that a token of one answer reads: of a mixture those of its experts."""
+        return round(sum(line.nbytes * line.share for line in self.lines))
+
+    @property
     def token_bytes(self) -> int:
         """Bytes that a token of one answer reads."""
-        return sum(line.nbytes for line in self.lines if line.reads) + self.kv_bytes
+        return self.active_bytes + self.kv_bytes
 
     @property
     def token_operations(self) -> int:
         """Multiplications and additions of a token."""
-        return 2 * sum(line.count for line in self.lines if line.reads) + self.kv_operations
+        return 2 * round(sum(line.count * line.share for line in self.lines)) + self.kv_operations
 
     @property
     def floor_s(self) -> float | None:
@@ -96,6 +101,8 @@ class Description:
             shape = " x ".join(map(str, line.shape))
             rows.append(f"  {line.place:{width}}  {line.kind:14}  {shape:>15}  {_size(line.nbytes):>9}")
         rows.append("by kind: " + ", ".join(f"{kind} {_size(size)}" for kind, size in self.bytes_by_kind.items()))
+        if any(0 < line.share < 1 for line in self.lines):
+            rows.append(f"of the experts a token goes to few: it reads {_size(self.active_bytes)} of the weights")
         rows += [
             f"expanded from {kind}: {_size(before)} in the file, {_size(after)} here"
             for kind, (before, after) in self.expanded.items()
@@ -111,19 +118,19 @@ class Description:
 def describe(model: CausalTransformerModel, context: int) -> Description:
     """The description of a model."""
     config, facts = model.config, device.current()
-    groups: dict[tuple[str, str, tuple[int, ...], bool], list[tuple[int | None, int, int]]] = {}
-    for weight, reads in _weights(model):
+    groups: dict[tuple[str, str, tuple[int, ...], float], list[tuple[int | None, int, int]]] = {}
+    for weight, share in _weights(model):
         path = weight.name.rpartition(f"{model.name}/")[2]
         layer = _LAYER.match(path)
         label = path[layer.end() :] if layer else path
-        key = label.removesuffix(".weight"), _kind(weight), weight.shape, reads
+        key = label.removesuffix(".weight"), _kind(weight), weight.shape, share
         number = int(layer[1]) if layer else None
         groups.setdefault(key, []).append((number, weight.nbytes, prod(weight.shape)))
     lines = []
-    for (name, kind, shape, reads), own in groups.items():
+    for (name, kind, shape, share), own in groups.items():
         layers = tuple(number for number, *_ in own if number is not None) or None
         lines.append(
-            WeightLine(name, kind, shape, layers, sum(size for _, size, _ in own), sum(n for *_, n in own), reads)
+            WeightLine(name, kind, shape, layers, sum(size for _, size, _ in own), sum(n for *_, n in own), share)
         )
     read = [min(context, config.window_of(layer) or context) for layer in range(config.num_layers)]
     itemsize = model.embed_tokens.itemsize
@@ -134,25 +141,24 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
     )
 
 
-def _weights(model: CausalTransformerModel) -> Iterator[tuple[GPUArray | Blocks, bool]]:
-    """Each weight, and whether a token reads all of it."""
-    yield model.embed_tokens, model.lm_head is model.embed_tokens
+def _weights(model: CausalTransformerModel) -> Iterator[tuple[GPUArray | Blocks, float]]:
+    """Each weight, and the share of it that a token reads."""
+    yield model.embed_tokens, float(model.lm_head is model.embed_tokens)
     if model.position_embed is not None:
-        yield model.position_embed, False
+        yield model.position_embed, 0.0
     for block in model.blocks:
         for norm in (block.attn_norm, block.mlp_norm, block.post_attn_norm, block.post_mlp_norm):
             if norm is not None:
-                yield from ((array, True) for array in norm.arrays)
+                yield from ((array, 1.0) for array in norm.arrays)
         attn = block.attn
         for norm in attn.norms:
-            yield from ((array, True) for array in norm.arrays)
-        for linear in (attn.qkv_proj, attn.o_proj, *block.mlp.linears):
-            yield linear.weight, True
-            if linear.bias is not None:
-                yield linear.bias, True
-    yield from ((array, True) for array in model.final_norm.arrays)
+            yield from ((array, 1.0) for array in norm.arrays)
+        for linear in (attn.qkv_proj, attn.o_proj):
+            yield from ((weight, 1.0) for weight in linear.parts)
+        yield from block.mlp.shares()
+    yield from ((array, 1.0) for array in model.final_norm.arrays)
     if model.lm_head is not model.embed_tokens:
-        yield model.lm_head, True
+        yield model.lm_head, 1.0
 
 
 def _kind(weight: GPUArray | Blocks) -> str:

@@ -11,6 +11,7 @@ from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
 from pygpukit.kernels.needed import Coming
 from pygpukit.llm.engine.room import check_room
+from pygpukit.llm.layer_weights import LayerWeights
 from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.llm.models import (
     MODEL_SPECS,
@@ -25,7 +26,6 @@ from pygpukit.llm.models import (
 from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
 from pygpukit.models.tokenizer.ending import generation_of
 from pygpukit.nn.config import TransformerConfig
-from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.loading import TensorLoader
 from pygpukit.nn.norm import Norm
 
@@ -198,7 +198,10 @@ class Loader(TensorLoader):
         return CausalTransformerModel(
             config,
             embed,
-            [self.architecture.block(LayerWeights(self, number)) for number in range(config.num_layers)],
+            [
+                self.architecture.block(LayerWeights(self, self.architecture, config, number))
+                for number in range(config.num_layers)
+            ],
             self.norm(weights["final_norm"], weights.get("final_norm_bias"), "final_norm", width),
             self._lm_head(),
             learned,
@@ -228,56 +231,3 @@ class Loader(TensorLoader):
                 )
             return None
         return self.rows(tensor, "lm_head", (self.config.vocab_size, self.config.hidden_size))
-
-
-class LayerWeights:
-    """The weights of one layer by their role, as layers on the device."""
-
-    def __init__(self, loader: Loader, number: int) -> None:
-        self.config, self.number = loader.config, number
-        self._loader, self._weights = loader, loader.architecture.weights
-        config = self.config
-        q, kv = config.num_heads * config.head_dim, config.kv_heads * config.head_dim
-        width, inner = config.hidden_size, config.ffn_size
-        # (out, in) of every product
-        self._shapes = {
-            "q_proj": (q, width),
-            "k_proj": (kv, width),
-            "v_proj": (kv, width),
-            "qkv_proj": (q + 2 * kv, width),
-            "o_proj": (width, q),
-            "gate_proj": (inner, width),
-            "up_proj": (inner, width),
-            "gate_up_proj": (2 * inner, width),
-            "down_proj": (width, inner),
-            "fc1": (inner, width),
-            "fc2": (width, inner),
-        }
-
-    def linear(self, label: str, *roles: str) -> LinearBF16:
-        """One product of these weights, one below the other, with their biases. label: what its memory is called."""
-        parts = [
-            (self._name(role), self._name(f"{role.removesuffix('_proj')}_bias"), self._shapes[role][0])
-            for role in roles
-        ]
-        return self._loader.linear(f"layers.{self.number:02d}/{label}", self._shapes[roles[0]][1], parts)
-
-    def norm(self, role: str) -> Norm:
-        """A norm of rows."""
-        return self._norm(role, self.config.hidden_size)
-
-    def head_norm(self, role: str) -> Norm:
-        """A norm of each head."""
-        return self._norm(role, self.config.head_dim)
-
-    def norm_of_heads(self, role: str, product: str) -> Norm:
-        """A norm of all heads together that a product gives."""
-        return self._norm(role, self._shapes[product][0])
-
-    def _norm(self, role: str, size: int) -> Norm:
-        label = f"layers.{self.number:02d}/{role}"
-        return self._loader.norm(str(self._name(role)), self._name(f"{role}_bias"), label, size)
-
-    def _name(self, role: str) -> str | None:
-        template = self._weights.get(role)
-        return None if template is None else template.format(self.number)

@@ -9,6 +9,7 @@ from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.attention.layer import Attention
 from pygpukit.nn.batch import Batch
 from pygpukit.nn.mlp import MLP
+from pygpukit.nn.moe.layer import MoELayer
 from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class TransformerBlock:
     attn_norm: Norm | None
     attn: Attention
     mlp_norm: Norm | None
-    mlp: MLP
+    mlp: MLP | MoELayer
     post_attn_norm: Norm | None = None
     post_mlp_norm: Norm | None = None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.nn.moe.routing import Routing
 
 # Of the feed-forward layer: GELU by tanh or exact; "silu" and "geglu" are gated, by SiLU and by GELU by tanh.
 Activation = Literal["gelu", "gelu_erf", "silu", "geglu"]
@@ -24,6 +25,9 @@ class TransformerConfig:
     what layers add, and logits before their cap are multiplied by. local_rope_theta: base of the rotation, without
     scaling, in layers with a window; None where it is that of the others. rotated: whether heads are rotated, by
     layer; None where they are in all. rotary_dim: elements of a head that are rotated, its first; None for all.
+    num_experts: of each mixture, None where there are none; num_experts_per_tok: that a row goes to, as routing says;
+    moe_intermediate_size: of an expert, None where it is intermediate_size; sparse: whether a layer has a mixture, by
+    layer, None where all have.
     """
 
     vocab_size: int = 32000
@@ -57,6 +61,8 @@ class TransformerConfig:
     local_rope_theta: float | None = None
     rotated: tuple[bool, ...] | None = None
     rotary_dim: int | None = None
+    routing: Routing = field(default_factory=Routing)
+    sparse: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.num_kv_heads is None:
@@ -84,13 +90,15 @@ class TransformerConfig:
                 f"rotary_dim is {self.rotary_dim}, must be an even number of 2 to head_dim, {self.head_dim}",
                 "rotary_dim",
             )
-        for name in ("hidden_size", "intermediate_size"):
+        if self.moe_intermediate_size is None:
+            self.moe_intermediate_size = self.intermediate_size
+        for name in ("hidden_size", "intermediate_size", "moe_intermediate_size"):
             if getattr(self, name) % 8:  # kernels read rows of weights 16 bytes at a time
                 raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be a multiple of 8", name)
 
     @property
     def is_moe(self) -> bool:
-        """True if it has experts, which are not there yet."""
+        """True if it has experts."""
         return self.num_experts is not None
 
     @property
@@ -107,6 +115,15 @@ class TransformerConfig:
     def ffn_size(self) -> int:
         """intermediate_size, which is always set after construction."""
         return self.intermediate_size or 4 * self.hidden_size
+
+    @property
+    def expert_size(self) -> int:
+        """moe_intermediate_size, which is always set after construction."""
+        return self.moe_intermediate_size or self.ffn_size
+
+    def is_sparse(self, layer: int) -> bool:
+        """True if that layer has a mixture of experts."""
+        return self.is_moe and (self.sparse is None or self.sparse[layer])
 
     def window_of(self, layer: int) -> int | None:
         """Number of keys that a query of that layer sees; None for all."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -103,14 +103,20 @@ class TensorLoader:
             self._engine.close()
             self._bar.__exit__(kind, error, trace)
 
-    def linear(self, label: str, columns: int, parts: list[tuple[str | None, str | None, int]]) -> LinearBF16:
-        """One weight from one or more tensors, below each other, with their biases where the file has any."""
+    def linear(
+        self, label: str, columns: int, parts: Sequence[tuple[str | None, str | None, int]], *, keeps: bool = True
+    ) -> LinearBF16:
+        """One weight from one or more tensors, below each other, with their biases where the file has any. keeps:
+        false where no kernel reads it as it is stored."""
         rows = sum(count for *_, count in parts)
         biased = any(self.has(bias) for _, bias, _ in parts)
         bias = self._array((rows,), f"{label}.bias") if biased else None
         if bias is not None:
             native.fill(bias, bytes(bias.itemsize))
-        kinds = [(self._kind(tensor, count, columns, self._transposed), count) for tensor, _, count in parts]
+        kinds = [
+            (self._kind(tensor, count, columns, self._transposed) if keeps else None, count)
+            for tensor, _, count in parts
+        ]
         blocks = [(kind, count) for kind, count in kinds if kind is not None]
         weight: GPUArray | Blocks = (
             self._blocks(f"{label}.weight", columns, blocks)

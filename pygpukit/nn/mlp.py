@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
@@ -52,19 +53,32 @@ class MLP:
         """Both products."""
         return self._up, self._down
 
+    def shares(self) -> Iterator[tuple[GPUArray | Blocks, float]]:
+        """Each weight, and the share of it that a row reads."""
+        yield from ((weight, 1.0) for linear in self.linears for weight in linear.parts)
+
     def forward(
         self, x: GPUArray, start: int | None, norm: Norm | None, between: GPUArray, post_norm: Norm | None = None
     ) -> None:
         """x += residual_scale * mlp(norm(x)), after post_norm: x float32 (R, hidden); between: (R, intermediate) of the
         weights' type, written. start: Batch.start."""
+        self._between(x, start, norm, between)
+        add_product(x, self._down, between, start, post_norm, self.config.residual_scale)
+
+    def add(self, total: GPUArray, x: GPUArray, start: int | None, scale: float) -> None:
+        """total += scale * mlp(x): x (R, hidden) of the weights' type, total float32."""
+        between = native.empty((x.shape[0], self._down.in_features), x.dtype)
+        self._between(x, start, None, between)
+        add_product(total, self._down, between, start, None, scale)
+
+    def _between(self, x: GPUArray, start: int | None, norm: Norm | None, between: GPUArray) -> None:
         if self.activation == "geglu":
-            gate_up = native.empty((x.shape[0], 2 * self.intermediate_size), between.dtype)
+            gate_up = native.empty((x.shape[0], self._up.out_features), between.dtype)
             project_residual(x, self._up, gate_up, start, norm)
-            gate, up = gate_up[:, : self.intermediate_size], gate_up[:, self.intermediate_size :]
+            gate, up = (gate_up[:, part : part + between.shape[1]] for part in (0, between.shape[1]))
             mul(gelu(gate, approximate="tanh"), up, out=between)
         else:
             project_residual(x, self._up, between, start, norm, self.activation)
-        add_product(x, self._down, between, start, post_norm, self.config.residual_scale)
 
 
 LlamaMLP = MLP

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pygpukit.array import factory
-from pygpukit.core.errors import InvalidSpecError
 from pygpukit.nn import rope
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.block import TransformerBlock
@@ -55,8 +54,6 @@ class Transformer:
         position_embed: GPUArray | None = None,
         positions: int | None = None,
     ) -> None:
-        if config.is_moe:
-            raise InvalidSpecError("mixtures of experts are not there yet", "num_experts")
         self.config = config
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, list(blocks)
         self.final_norm = final_norm

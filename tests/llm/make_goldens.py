@@ -1,6 +1,6 @@
 """What transformers says of the same models, for test_transformers.py and test_smollm2.py; run by hand.
 
-    python -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch transformers gguf accelerate
+    python -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch transformers safetensors gguf accelerate
     cd tests && /tmp/goldens/bin/python -m llm.make_goldens SmolLM2-135M-Instruct.Q4_1.gguf
 
 Float32, eager attention, greedy. Without the file only the small models are done, and with names of some only these,
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 import transformers
 from llm import tiny_weights
+from safetensors.torch import save_file
 
 FOLDER = Path(__file__).parent / "goldens"
 VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__}
@@ -56,19 +58,26 @@ def greedy(model: Any, prompt: list[int], steps: int) -> tuple[list[int], list[f
     return tokens[len(prompt) :], margins, first.numpy(), logits.numpy()
 
 
+def from_folder(name: str, config: dict[str, Any]) -> Any:
+    """The model of a folder with this configuration and its tensors; those of experts are put together on the way."""
+    state = {key: torch.from_numpy(np.array(value)) for key, value in tiny_weights.tensors(config).items()}
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "config.json").write_text(json.dumps(config))
+        save_file(state, Path(folder, "model.safetensors"), {"format": "pt"})
+        model, told = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+        )
+    left = [key for key in told["missing_keys"] if key != "lm_head.weight"]
+    assert not left and not told["unexpected_keys"] and not told["mismatched_keys"], (name, told)
+    return model.eval()
+
+
 def small(names: list[str]) -> None:
     file = FOLDER / "small.npz"
     found: dict[str, np.ndarray] = dict(np.load(file)) if names else {}
     for name in names or tiny_weights.CONFIGS:
         config = tiny_weights.CONFIGS[name]
-        given = {key: value for key, value in config.items() if key != "model_type"}
-        made = transformers.AutoConfig.for_model(config["model_type"], **given, attn_implementation="eager")
-        model = transformers.AutoModelForCausalLM.from_config(made).float().eval()
-        state = {key: torch.from_numpy(np.array(value)) for key, value in tiny_weights.tensors(config).items()}
-        missing, unexpected = model.load_state_dict(state, strict=False)
-        left = [key for key in missing if key != "lm_head.weight"]
-        assert not left and not unexpected, (name, left, unexpected)
-        model.tie_weights()
+        model = from_folder(name, config)
         prompt = [int(x) for x in np.random.default_rng(17).integers(0, 99, 40)]
         tokens, margins, first, last = greedy(model, prompt, STEPS)
         with torch.no_grad():

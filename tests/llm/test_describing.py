@@ -27,6 +27,20 @@ def test_every_weight_counts_once(name: str) -> None:
     assert said.token_operations == 2 * (sum(joined.values()) - sum(unread))
 
 
+@pytest.mark.parametrize("name", ["mixtral", "qwen3_moe", "olmoe"])
+def test_of_experts_a_token_reads_those_that_it_goes_to(name: str) -> None:
+    model = tiny.model(name)
+    said, config = model.describe(), model.config
+    sizes = {key: value.nbytes for key, value in tensors(CONFIGS[name]).items()}
+    of_experts = sum(size for key, size in sizes.items() if ".experts." in key)
+    assert said.nbytes == sum(sizes.values())
+    unread = of_experts * (1 - config.num_experts_per_tok / config.num_experts)
+    assert said.active_bytes == round(said.nbytes - unread) - sizes["model.embed_tokens.weight"]
+    assert said.token_bytes == said.active_bytes
+    assert "a token goes to few" in repr(said)
+    assert "a token goes to few" not in repr(tiny.model("llama").describe())
+
+
 def test_keys_and_values_count_within_their_window() -> None:
     model = tiny.model("gemma3")  # two of three layers see 24 positions
     config = model.config

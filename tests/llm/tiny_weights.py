@@ -106,6 +106,12 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "residual_multiplier": 0.4,
         "logits_scaling": 1.5,
     },
+    "mixtral": {**BASE, "model_type": "mixtral", "num_local_experts": 5, "num_experts_per_tok": 2},
+    # Its second layer is a dense one.
+    "qwen3_moe": {**BASE, "model_type": "qwen3_moe", "head_dim": 16, "moe_intermediate_size": 24}
+    | {"num_experts": 9, "num_experts_per_tok": 3, "norm_topk_prob": True}
+    | {"num_hidden_layers": 3, "mlp_only_layers": [1]},
+    "olmoe": {**BASE, "model_type": "olmoe", "num_experts": 8, "num_experts_per_tok": 4, "norm_topk_prob": False},
     "gpt2": {
         "model_type": "gpt2",
         "vocab_size": 99,
@@ -145,16 +151,32 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
             if kind == "qwen2":
                 found[f"{layer}.self_attn.{name}_proj.bias"] = (rows,)
         found[f"{layer}.self_attn.o_proj.weight"] = (hidden, q)
-        if kind in ("qwen3", "gemma3_text"):
+        if kind in ("qwen3", "qwen3_moe", "gemma3_text"):
             found |= {f"{layer}.self_attn.{name}_norm.weight": (dim,) for name in "qk"}
-        if kind == "olmo2":
+        if kind in ("olmo2", "olmoe"):
             found |= {f"{layer}.self_attn.{name}_norm.weight": (rows,) for name, rows in (("q", q), ("k", kv))}
         if kind in ("gemma2", "gemma3_text"):
             found |= {f"{layer}.{name}_feedforward_layernorm.weight": (hidden,) for name in ("pre", "post")}
-        found |= {f"{layer}.mlp.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
-        found[f"{layer}.mlp.down_proj.weight"] = (hidden, inner)
+        if kind in ("mixtral", "qwen3_moe", "olmoe") and i not in config.get("mlp_only_layers", ()):
+            found |= _expert_shapes(config, layer)
+        else:
+            found |= {f"{layer}.mlp.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
+            found[f"{layer}.mlp.down_proj.weight"] = (hidden, inner)
         norms = ("post_attention", "post_feedforward") if kind == "olmo2" else ("input", "post_attention")
         found |= {f"{layer}.{name}_layernorm.weight": (hidden,) for name in norms}
+    return found
+
+
+def _expert_shapes(config: dict[str, Any], layer: str) -> dict[str, tuple[int, ...]]:
+    hidden, count = config["hidden_size"], config.get("num_experts") or config["num_local_experts"]
+    inner = config.get("moe_intermediate_size") or config["intermediate_size"]
+    is_mixtral = config["model_type"] == "mixtral"
+    part = f"{layer}.block_sparse_moe" if is_mixtral else f"{layer}.mlp"
+    gate, up, down = ("w1", "w3", "w2") if is_mixtral else ("gate_proj", "up_proj", "down_proj")
+    found: dict[str, tuple[int, ...]] = {f"{part}.gate.weight": (count, hidden)}
+    for expert in range(count):
+        found |= {f"{part}.experts.{expert}.{name}.weight": (inner, hidden) for name in (gate, up)}
+        found[f"{part}.experts.{expert}.{down}.weight"] = (hidden, inner)
     return found
 
 

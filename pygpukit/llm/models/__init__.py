@@ -14,10 +14,13 @@ from pygpukit.llm.models.gpt2 import GPT2
 from pygpukit.llm.models.granite import GRANITE
 from pygpukit.llm.models.llama import LLAMA
 from pygpukit.llm.models.mistral import MISTRAL
+from pygpukit.llm.models.mixtral import MIXTRAL
 from pygpukit.llm.models.olmo2 import OLMO2
+from pygpukit.llm.models.olmoe import OLMOE
 from pygpukit.llm.models.phi3 import PHI3
 from pygpukit.llm.models.qwen2 import QWEN2
 from pygpukit.llm.models.qwen3 import QWEN3
+from pygpukit.llm.models.qwen3_moe import QWEN3_MOE
 from pygpukit.llm.models.reading import biases, read_config
 from pygpukit.llm.models.smollm3 import SMOLLM3
 from pygpukit.llm.models.spec import ModelSpec, spec_from, with_names
@@ -35,12 +38,16 @@ _ALL = (
     SMOLLM3,
     OLMO2,
     GRANITE,
+    MIXTRAL,
+    QWEN3_MOE,
+    OLMOE,
 )
 ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 GGUF_NAMES = {name: names for architecture in _ALL for name, names in architecture.gguf.items()}
 MODEL_SPECS = {name: spec_from(architecture) for name, architecture in ARCHITECTURES.items()}
 GPT2_SPEC, LLAMA_SPEC, MISTRAL_SPEC = MODEL_SPECS["gpt2"], MODEL_SPECS["llama"], MODEL_SPECS["mistral"]
 QWEN2_SPEC, QWEN3_SPEC = MODEL_SPECS["qwen2"], MODEL_SPECS["qwen3"]
+MIXTRAL_SPEC, QWEN3_MOE_SPEC = MODEL_SPECS["mixtral"], MODEL_SPECS["qwen3_moe"]
 
 __all__ = [
     "ARCHITECTURES",
@@ -48,8 +55,10 @@ __all__ = [
     "GPT2_SPEC",
     "LLAMA_SPEC",
     "MISTRAL_SPEC",
+    "MIXTRAL_SPEC",
     "MODEL_SPECS",
     "QWEN2_SPEC",
+    "QWEN3_MOE_SPEC",
     "QWEN3_SPEC",
     "Architecture",
     "ModelSpec",
@@ -63,7 +72,7 @@ __all__ = [
 
 
 def detect_model_spec(tensor_names: Iterable[str]) -> ModelSpec:
-    """The architecture whose tensors these are. Raises InvalidSpecError when none is known, or it has experts.
+    """The architecture whose tensors these are. Raises InvalidSpecError when none is known.
 
     Mistral and LLaMA have the same tensors; config.json tells them apart.
     """
@@ -73,7 +82,8 @@ def detect_model_spec(tensor_names: Iterable[str]) -> ModelSpec:
 def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpec | None = None) -> Architecture:
     """The architecture by its record, else by the "model_type" of config.json, else by the names of the tensors."""
     if spec is not None:
-        base = GPT2 if spec.qkv_combined else QWEN3 if spec.q_norm is not None else LLAMA
+        plain, normed = (MIXTRAL, QWEN3_MOE) if spec.is_moe else (LLAMA, QWEN3)
+        base = GPT2 if spec.qkv_combined else plain if spec.q_norm is None else normed
         return ARCHITECTURES[spec.name] if spec == MODEL_SPECS.get(spec.name) else with_names(base, spec)
     if model_type is None:
         return _recognised_by(tensor_names)
@@ -89,16 +99,17 @@ def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpe
 def _recognised_by(tensor_names: Iterable[str]) -> Architecture:
     """Of the architectures whose telling tensors are all there, the one with the most of them."""
     names = {name.removeprefix("transformer.") for name in tensor_names}
-    if any(".experts." in name or ".block_sparse_moe." in name for name in names):
-        raise InvalidSpecError("these are the tensors of a mixture of experts, which is not there yet", "spec")
+    has_experts = any(".experts." in name for name in names)
 
     def matches(architecture: Architecture) -> bool:
         tensors = [architecture.weights[role].format(0) for role in architecture.recognised_by]
-        return bool(tensors) and names.issuperset(tensors)
+        return bool(tensors) and names.issuperset(tensors) and has_experts <= ("moe_gate" in architecture.weights)
 
     possible = [architecture for architecture in _ALL if matches(architecture)]
     if possible:
         return max(possible, key=lambda architecture: len(architecture.recognised_by))
+    if has_experts:
+        raise InvalidSpecError("these are the tensors of a mixture of experts of a kind that is not there yet", "spec")
     some = ", ".join(sorted(names)[:3]) or "none"
     raise InvalidSpecError(
         f"no known architecture has these tensors (the first are {some}); known are {', '.join(MODEL_SPECS)}", "spec"

@@ -11,7 +11,7 @@ from pygpukit.models.gguf_names import GGUFNames
 from pygpukit.nn.config import Activation
 
 if TYPE_CHECKING:
-    from pygpukit.llm.weights import LayerWeights
+    from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.fields import Fields, FieldTable
     from pygpukit.nn.block import TransformerBlock
 

@@ -14,7 +14,7 @@ from pygpukit.models.gguf_names import GGUFNames
 from pygpukit.nn.block import TransformerBlock
 
 if TYPE_CHECKING:
-    from pygpukit.llm.weights import LayerWeights
+    from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.fields import Fields
     from pygpukit.models.gguf_config import Metadata
 

@@ -15,7 +15,7 @@ from pygpukit.models.gguf_names import GGUFNames
 from pygpukit.nn.block import TransformerBlock
 
 if TYPE_CHECKING:
-    from pygpukit.llm.weights import LayerWeights
+    from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.gguf_config import Metadata
 
 _PATTERN = 6  # every so many layers one sees all keys

@@ -12,7 +12,7 @@ from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.mlp import MLP
 
 if TYPE_CHECKING:
-    from pygpukit.llm.weights import LayerWeights
+    from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.gguf_config import Metadata
 
 

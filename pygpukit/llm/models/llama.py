@@ -13,7 +13,7 @@ from pygpukit.nn.mlp import MLP
 from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
-    from pygpukit.llm.weights import LayerWeights
+    from pygpukit.llm.layer_weights import LayerWeights
 
 WEIGHTS = {
     "embed_tokens": "model.embed_tokens.weight",

@@ -16,7 +16,7 @@ from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.mlp import MLP
 
 if TYPE_CHECKING:
-    from pygpukit.llm.weights import LayerWeights
+    from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.fields import Fields
     from pygpukit.models.gguf_config import Metadata
 

@@ -88,6 +88,7 @@ def spec_from(architecture: Architecture) -> ModelSpec:
         use_qk_norm="q_norm" in weights,
         use_position_embed="position_embed" in weights,
         qkv_combined="qkv_proj" in weights,
+        is_moe="moe_gate" in weights,
         weight_transpose=architecture.transposed,
         default_norm_eps=architecture.norm_eps,
         default_rope_theta=architecture.rope_theta,

@@ -12,6 +12,7 @@ from pygpukit.nn.config import TransformerConfig
 _ATTENTION_BIASES = "qkv_bias", "q_bias", "k_bias", "v_bias", "o_bias"
 _MLP_BIASES = "gate_up_bias", "gate_bias", "up_bias", "down_bias"
 _LAYER = re.compile(r"(?:^|(?<=\.))(\d+)(?=\.)")
+_EXPERT = re.compile(r"(?<=\.experts\.)(\d+)(?=\.)")
 
 
 def prefix_of(architecture: Architecture, names: Iterable[str]) -> str:
@@ -46,7 +47,9 @@ def check_tensors(
     seen: set[str] = set()
     unused = []
     for name in tensors:
-        template = _template(name.removeprefix(prefix), config.num_layers) if name.startswith(prefix) else None
+        template = _template(name.removeprefix(prefix), _LAYER, config.num_layers) if name.startswith(prefix) else None
+        if template is not None and config.num_experts is not None:
+            template = _template(template, _EXPERT, config.num_experts)
         if template in used:
             seen.add(str(template))
         elif template not in architecture.unused:
@@ -63,11 +66,12 @@ def check_tensors(
             raise InvalidSpecError(f"{title}: {name} is true, but the model has no such tensor", name)
 
 
-def _template(name: str, layers: int) -> str | None:
-    """The name with "{}" in the place of its layer's number; None for a layer that the model does not have."""
-    number = _LAYER.search(name)
+def _template(name: str, numbered: re.Pattern[str], count: int) -> str | None:
+    """The name with "{}" in the place of the number that its layer, or its expert, has; None where there are only
+    `count`."""
+    number = numbered.search(name)
     if number is None:
         return name
-    if len(number[1]) > 9 or str(int(number[1])) != number[1] or int(number[1]) >= layers:
+    if len(number[1]) > 9 or str(int(number[1])) != number[1] or int(number[1]) >= count:
         return None
     return f"{name[: number.start()]}{{}}{name[number.end() :]}"

@@ -62,6 +62,16 @@ class LinearBF16:
         return self.weight.shape[0]
 
     @property
+    def parts(self) -> list[GPUArray | Blocks]:
+        """Weight and bias."""
+        return [self.weight, *([] if self.bias is None else [self.bias])]
+
+    @property
+    def memory(self) -> list[GPUArray]:
+        """The arrays that weight and bias lie in."""
+        return [*memory_of(self.weight), *([] if self.bias is None else [self.bias])]
+
+    @property
     def in_features(self) -> int:
         """Columns of the weight."""
         return self.weight.shape[1]
@@ -217,19 +227,28 @@ class LinearBF16:
     def _normalised(self, x: GPUArray, norm: Norm) -> GPUArray:
         """The rows of x after a norm, of the weight's type."""
         normalised = native.empty(x.shape, self.weight.dtype)
-        spec = SOURCE.of(f"pk::norm_rows<{CTYPES[self.weight.dtype.name]}, {norm.centered}>", overlapping=True)
-        call = self._call(x.shape[0], self.in_features, norm)
-        kernels.launch(spec, (x.shape[0], 1, 1), (_THREADS, 1, 1), x, norm.weight, norm.shift, normalised, call)
+        norm_rows(x, norm, normalised)
         return normalised
 
     def _call(self, rows: int, columns: int, norm: Norm | None) -> bytes:
-        """linear.cu: LinearCall."""
-        shifts = norm is not None and norm.bias is not None
-        epsilon = 0.0 if norm is None else norm.eps
-        return struct.pack("<2q3if", columns, self.in_features, rows, self.bias is not None, shifts, epsilon)
+        return _call(columns, self.in_features, rows, self.bias is not None, norm)
 
 
 Linear = LinearBF16
+
+
+def norm_rows(x: GPUArray, norm: Norm, out: GPUArray) -> None:
+    """out = norm(x) of float32 rows, by the norm's kernel, rounded to out's type."""
+    rows, columns = x.shape
+    spec = SOURCE.of(f"pk::norm_rows<{CTYPES[out.dtype.name]}, {norm.centered}>", overlapping=True)
+    call = _call(columns, columns, rows, False, norm)
+    kernels.launch(spec, (rows, 1, 1), (_THREADS, 1, 1), x, norm.weight, norm.shift, out, call)
+
+
+def _call(columns: int, k: int, rows: int, biased: bool, norm: Norm | None) -> bytes:
+    """linear.cu: LinearCall."""
+    shifts = norm is not None and norm.bias is not None
+    return struct.pack("<2q3if", columns, k, rows, biased, shifts, 0.0 if norm is None else norm.eps)
 
 
 @SOURCE.lists

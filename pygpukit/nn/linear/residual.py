@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.nn.linear.layer import Epilogue, LinearBF16
+from pygpukit.nn.linear.layer import Epilogue, LinearBF16, norm_rows
 from pygpukit.nn.norm import Norm
+from pygpukit.ops import host
 from pygpukit.ops.elementwise import add, mul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
 
 
 def project_residual(
@@ -20,6 +22,19 @@ def project_residual(
     if norm is None and x.dtype != linear.weight.dtype:
         x = x.astype(linear.weight.dtype)
     linear.project(x, out, start, norm=norm, epilogue=epilogue, overlaps=start is None)
+
+
+def normalised_rows(x: GPUArray, norm: Norm | None, dtype: DataType) -> GPUArray:
+    """The rows of x, after a norm where there is one, of that type; those of x itself where they are that."""
+    if norm is None:
+        return x if x.dtype == dtype else x.astype(dtype.name)
+    out = native.empty(x.shape, dtype)
+    if host.computes():
+        arrays = [x, out, *norm.arrays]
+        native.host_launch("norm", lambda: host.store(out, norm.on_host(host.values(x))), arrays)
+    else:
+        norm_rows(x, norm, out)
+    return out
 
 
 def add_product(

@@ -14,6 +14,7 @@ from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise import clamp
 from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
 from pygpukit.ops.matmul.host import on_host
+from pygpukit.ops.matmul.problem import MAX_BATCH, family
 from pygpukit.ops.matmul.sm90 import grouped as sm90_grouped
 from pygpukit.ops.matmul.tile import grouped as tile_grouped
 from pygpukit.ops.matmul.tile import half
@@ -59,6 +60,19 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
             counts = copying.astype(clamp(counts, 0, min(x.shape[0], 2**31 - 1)), int32)
         _product_of(x, w)(x, w, copying.contiguous(counts), out)
     return out
+
+
+def grouped_rows(x: GPUArray, w: GPUArray, counts: GPUArray, out: GPUArray) -> None:
+    """grouped_matmul() on a device by a kernel that follows from w alone: a row's bits do not depend on how many rows
+    there are. counts: contiguous int32; out: contiguous (R, n)."""
+    if family(x.dtype, x.dtype, False) is not None and w.shape[0] <= MAX_BATCH:
+        if sm90_grouped.takes(x, w):
+            sm90_grouped.product(x, w, counts, out)
+            return
+        if not (half.missing() or lost.why(tile_grouped.GROUPED)):
+            tile_grouped.product(x, w, counts, out)
+            return
+    cuda_grouped.product(x, w, counts, out)
 
 
 def _product_of(x: GPUArray, w: GPUArray) -> Callable[[GPUArray, GPUArray, GPUArray, GPUArray], None]:

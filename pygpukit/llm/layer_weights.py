@@ -1,0 +1,101 @@
+"""LayerWeights: what an architecture's file builds a layer of, from a checkpoint's tensors by their roles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.moe.experts import Experts
+from pygpukit.nn.moe.routing import Router
+from pygpukit.nn.norm import Norm
+
+if TYPE_CHECKING:
+    from pygpukit.llm.models.architecture import Architecture
+    from pygpukit.nn.config import TransformerConfig
+    from pygpukit.nn.loading import TensorLoader
+
+
+class LayerWeights:
+    """The weights of one layer by their role, as layers on the device."""
+
+    def __init__(
+        self, loader: TensorLoader, architecture: Architecture, config: TransformerConfig, number: int
+    ) -> None:
+        self.config, self.number = config, number
+        self._loader, self._architecture, self._weights = loader, architecture, architecture.weights
+        q, kv = config.num_heads * config.head_dim, config.kv_heads * config.head_dim
+        width, inner = config.hidden_size, config.ffn_size
+        # (out, in) of every product
+        self._shapes = {
+            "q_proj": (q, width),
+            "k_proj": (kv, width),
+            "v_proj": (kv, width),
+            "qkv_proj": (q + 2 * kv, width),
+            "o_proj": (width, q),
+            "gate_proj": (inner, width),
+            "up_proj": (inner, width),
+            "gate_up_proj": (2 * inner, width),
+            "down_proj": (width, inner),
+            "fc1": (inner, width),
+            "fc2": (width, inner),
+            "expert_gate_proj": (config.expert_size, width),
+            "expert_up_proj": (config.expert_size, width),
+            "expert_down_proj": (width, config.expert_size),
+        }
+
+    def linear(self, label: str, *roles: str) -> LinearBF16:
+        """One product of these weights, one below the other, with their biases. label: what its memory is called."""
+        parts = [
+            (self._name(role), self._name(f"{role.removesuffix('_proj')}_bias"), self._shapes[role][0])
+            for role in roles
+        ]
+        return self._loader.linear(f"layers.{self.number:02d}/{label}", self._shapes[roles[0]][1], parts)
+
+    def router(self) -> Router:
+        """The router of a mixture, with its bias where the file has one."""
+        config, label = self.config, f"layers.{self.number:02d}/router"
+        count = config.num_experts or 0
+        bias = self._name("moe_gate_bias")
+        return Router(
+            self._loader.table(str(self._name("moe_gate")), label, (count, config.hidden_size)),
+            config.num_experts_per_tok,
+            config.routing,
+            None if bias is None else self._loader.table(bias, f"{label}.bias", (count,)),
+        )
+
+    def experts(self) -> Experts:
+        """All experts of a mixture."""
+        gate_up = self._of_experts("experts_gate_up", "expert_gate_proj", "expert_up_proj")
+        down = self._of_experts("experts_down", "expert_down_proj")
+        return Experts(self.config.num_experts or 0, gate_up, down)
+
+    def _of_experts(self, label: str, *roles: str) -> LinearBF16:
+        """One product of these weights of each expert, the experts below each other."""
+        parts = [
+            (self._weights[role].format(self.number, expert), None, self._shapes[role][0])
+            for expert in range(self.config.num_experts or 0)
+            for role in roles
+        ]
+        columns = self._shapes[roles[0]][1]
+        return self._loader.linear(f"layers.{self.number:02d}/{label}", columns, list(parts), keeps=False)
+
+    def norm(self, role: str) -> Norm:
+        """A norm of rows."""
+        return self._norm(role, self.config.hidden_size)
+
+    def head_norm(self, role: str) -> Norm:
+        """A norm of each head."""
+        return self._norm(role, self.config.head_dim)
+
+    def norm_of_heads(self, role: str, product: str) -> Norm:
+        """A norm of all heads together that a product gives."""
+        return self._norm(role, self._shapes[product][0])
+
+    def _norm(self, role: str, size: int) -> Norm:
+        label, config, offset = f"layers.{self.number:02d}/{role}", self.config, self._architecture.norm_offset
+        names = str(self._name(role)), self._name(f"{role}_bias")
+        return self._loader.norm_of(*names, label, size, config.norm_type, config.norm_eps, offset)
+
+    def _name(self, role: str) -> str | None:
+        template = self._weights.get(role)
+        return None if template is None else template.format(self.number)

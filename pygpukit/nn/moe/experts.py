@@ -1,0 +1,144 @@
+"""Experts: the weights of all of a mixture's feed-forward layers, and what they make of the rows that are theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pygpukit import kernels
+from pygpukit._core import native
+from pygpukit.core.errors import ShapeError
+from pygpukit.nn.batch import product
+from pygpukit.nn.linear.blocks import values_of
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.moe.routing import Arranged, Routed
+from pygpukit.ops import host
+from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.matmul.grouped import grouped_rows
+
+if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
+
+# Sums and activations stand in a row's bits.
+SOURCE = kernels.KernelSpec(__file__, "experts.cu", options=kernels.SAME_BITS)
+_CALL = SOURCE.structure("ExpertsCall")
+_THREADS, _LOAD = 256, 16  # linear.cuh: kThreads; rows.cuh: bytes of a load
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The product of gate and up: silu(gate) * up, or of a limit min(gate, limit) * sigmoid(alpha * gate) *
+    (clamp(up, -limit, limit) + 1). interleaved: they are every other row of a weight, else its halves."""
+
+    limit: float = 0.0
+    alpha: float = 1.0
+    interleaved: bool = False
+
+
+class Experts:
+    """gate_up: (experts * 2 * inner, hidden), each expert's gate and up below each other, the experts as well; down:
+    (experts * hidden, inner). Biases are those of these rows."""
+
+    def __init__(self, count: int, gate_up: LinearBF16, down: LinearBF16, gate: Gate | None = None) -> None:
+        self.count, self.gate_up, self.down, self.gate = count, gate_up, down, gate or Gate()
+        self.hidden, self.inner = gate_up.in_features, down.in_features
+        if (gate_up.out_features, down.out_features) != (count * 2 * self.inner, count * self.hidden):
+            raise ShapeError(
+                f"experts: gate and up have shape {gate_up.weight.shape}, down {down.weight.shape}; of {count} experts "
+                f"they must be ({count} * 2 * inner, hidden) and ({count} * hidden, inner)"
+            )
+
+    @property
+    def linears(self) -> tuple[LinearBF16, LinearBF16]:
+        """Both products."""
+        return self.gate_up, self.down
+
+    def add(self, x: GPUArray, rows: GPUArray, routed: Routed, arranged: Arranged, scale: float) -> None:
+        """x += scale * the weighted sum of what a row's experts make of it, on a device: x float32 (R, hidden), rows
+        (R, hidden) of the weights' type."""
+        chosen, dtype = routed.experts.shape[1], rows.dtype
+        count, place = arranged.sources.size, arranged.sources
+        own = native.empty((count, self.hidden), dtype)
+        self._launch("gather_rows", own, chosen, rows, place, own)
+        products = native.empty((count, 2 * self.inner), dtype)
+        grouped_rows(own, _stacked(self.gate_up, self.count), arranged.counts, products)
+        between = native.empty((count, self.inner), dtype)
+        bias = self.gate_up.bias
+        added = products if bias is None else bias
+        self._launch("activate_experts", between, chosen, products, routed.experts, place, added, between, bias=bias)
+        grouped_rows(between, _stacked(self.down, self.count), arranged.counts, own)
+        bias = self.down.bias
+        operands = own, routed.experts, arranged.places, routed.weights, own if bias is None else bias, x
+        self._launch("combine", x, chosen, *operands, bias=bias, scale=scale, dtype=dtype.name)
+
+    def _launch(
+        self, name: str, out: GPUArray, chosen: int, *arrays: GPUArray, bias: GPUArray | None = None,
+        scale: float = 1.0, dtype: str | None = None,
+    ) -> None:  # fmt: skip
+        gate, (rows, width) = self.gate, out.shape
+        call = _CALL.pack(
+            n=width,
+            chosen=chosen,
+            has_bias=bias is not None,
+            interleaved=gate.interleaved,
+            limit=gate.limit,
+            alpha=gate.alpha,
+            scale=scale,
+        )
+        spec = SOURCE.of(f"pk::{name}<{CTYPES[dtype or out.dtype.name]}>")
+        each = _LOAD // arrays[0].itemsize
+        kernels.launch(spec, (-(-width // (_THREADS * each)), rows, 1), (_THREADS, 1, 1), *arrays, call)
+
+    def on_host(self, rows: Any, experts: Any, weights: Any) -> Any:
+        """The weighted sums of float32 rows with NumPy, inside a host launch."""
+        import numpy as np
+
+        products = np.empty((*experts.shape, self.hidden), np.float32)
+        for expert in sorted(set(experts.reshape(-1).tolist())):
+            row, place = np.nonzero(experts == expert)
+            gate_up = _product(rows[row], self.gate_up, self.count, expert)
+            with np.errstate(all="ignore"):
+                between = host.converted(self._gated(gate_up), self.gate_up.weight.dtype)
+            products[row, place] = _product(between, self.down, self.count, expert)
+        total = np.zeros(rows.shape, np.float32)
+        for slot in range(experts.shape[1]):
+            total += weights[:, slot : slot + 1] * products[:, slot]
+        return total
+
+    def _gated(self, gate_up: Any) -> Any:
+        import numpy as np
+
+        gate, up = (gate_up[:, ::2], gate_up[:, 1::2]) if self.gate.interleaved else np.split(gate_up, 2, axis=1)
+        gate = np.ascontiguousarray(gate)
+        limit, alpha = np.float32(self.gate.limit), np.float32(self.gate.alpha)
+        if not limit:
+            return gate / (np.float32(1) + np.exp(-gate)) * up
+        gate = np.minimum(gate, limit)
+        return gate / (np.float32(1) + np.exp(-alpha * gate)) * (np.clip(up, -limit, limit) + np.float32(1))
+
+
+def _stacked(linear: LinearBF16, count: int) -> GPUArray:
+    """A weight of all experts as (experts, in, out) of its values."""
+    weight = values_of(linear.weight)
+    rows, columns, size = weight.shape[0] // count, weight.shape[1], weight.itemsize
+    return native.view(weight, (count, columns, rows), (rows * columns * size, size, columns * size), weight.offset)
+
+
+def _product(x: Any, linear: LinearBF16, count: int, expert: int) -> Any:
+    """x W^T + bias of one expert, inside a host launch."""
+    import numpy as np
+
+    weight, rows = values_of(linear.weight), linear.out_features // count
+    own = slice(expert * rows, (expert + 1) * rows)
+    result = product(np.ascontiguousarray(x, np.float32), weight[own])
+    if linear.bias is not None:
+        result += host.values(linear.bias)[own]
+    return result
+
+
+@SOURCE.lists
+def instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel that experts can ask for."""
+    for name in ("float32", "float16", "bfloat16"):
+        yield tuple(f"pk::{kernel}<{CTYPES[name]}>" for kernel in ("gather_rows", "activate_experts", "combine"))
