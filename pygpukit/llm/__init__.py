@@ -27,6 +27,7 @@ _HOMES = {
     "pygpukit.compat.optimisation": (
         "FP8QuantConfig ModelOptimizationInfo PruningConfig QATQuantConfig SparsityConfig"
     ),
+    "pygpukit.llm.drafts.speculation": "Speculation",
     "pygpukit.llm.generation": "Alternative Completion Figures Generation Token",
     "pygpukit.nn.attention.layer": "Attention CausalSelfAttention LlamaAttention",
     "pygpukit.nn.block": "LlamaBlock TransformerBlock",

@@ -22,6 +22,7 @@ from pygpukit.llm.config import GPT2Config as GPT2Config
 from pygpukit.llm.config import LlamaConfig as LlamaConfig
 from pygpukit.llm.config import Qwen3Config as Qwen3Config
 from pygpukit.llm.conversation import Conversation as Conversation
+from pygpukit.llm.drafts.speculation import Speculation as Speculation
 from pygpukit.llm.encoders.encoder import TextEncoder as TextEncoder
 from pygpukit.llm.encoders.encoder import load_encoder as load_encoder
 from pygpukit.llm.engine.sampling import Sampling as Sampling

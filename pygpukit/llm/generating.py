@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
+from pygpukit.llm.drafts.speculation import Speculation, drafting, speculation
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.request import Policy, Terms
 from pygpukit.llm.engine.sampling import Sampling
@@ -85,6 +86,7 @@ class Generating:
         deadline: float | None = None,
         grammar: Grammar | None = None,
         shown: Iterable[str] = (),
+        speculate: str | Speculation | None = None,
         **settings: Any,
     ) -> Generation:
         """An answer token by token: iterate over Token, or `async for`; stop() ends it.
@@ -98,7 +100,8 @@ class Generating:
         before "best_effort", and both give theirs where a higher one needs it. deadline: seconds from now; what the
         answer has by then is all of it, and its finish_reason "deadline".
         grammar: the form of the answer, after the thinking if the prompt begins that. shown: control tokens that are
-        text of the answer, which others are not.
+        text of the answer, which others are not. speculate: "ngram", or a Speculation: where drafts come from, of which
+        a step computes several; no token changes.
         settings: temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, logit_bias,
         seed, request, top (see Sampling); greedy by default.
         Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit; TypeError for what is
@@ -110,8 +113,8 @@ class Generating:
         )
         ids, thinking = self._ids(prompt, **form)
         limits = replace(limits, thinking=thinking, shown=tuple(shown), grammar=grammar)
-        terms = Terms(client, policy, deadline)
-        return Generation(self.engine, self.tokenizer, ids, sampling, limits, terms, self._constraint(limits))
+        terms, drafts = Terms(client, policy, deadline), drafting(speculation(speculate))
+        return Generation(self.engine, self.tokenizer, ids, sampling, limits, terms, self._constraint(limits), drafts)
 
     def check(self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False) -> None:
         """Raises what stream() would of this prompt; begins and computes nothing."""
@@ -141,12 +144,13 @@ class Generating:
         policy: Policy = "burstable",
         deadline: float | None = None,
         grammar: Grammar | None = None,
+        speculate: str | Speculation | None = None,
         **settings: Any,
     ) -> list[Completion]:
         """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
 
         Any number: those that the KV cache has no room for wait their turn. Prompt i is request i of the seed: alone it
-        is generate(..., request=i). policy, deadline: as stream()'s, of each from when it is opened.
+        is generate(..., request=i). policy, deadline: as stream()'s, of each from when it is opened; so is speculate.
         Raises as stream() does.
         """
         if isinstance(prompts, str | Mapping) or not isinstance(prompts, Iterable):
@@ -155,7 +159,7 @@ class Generating:
         sampling, limits = self._settings(
             max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
-        first = sampling.seeded()
+        first, setting = sampling.seeded(), speculation(speculate)
         encoded = [self._ids(prompt, **form) for prompt in prompts]
         answers: list[Answer] = []
         loop = self.engine.loop
@@ -170,6 +174,7 @@ class Generating:
                 limits.end_tokens,
                 Terms("", policy, deadline),
                 self._constraint(own),
+                drafting(setting),
             )
             stack.callback(loop.close, sequence)
             return Answer(self.engine, sequence, self.tokenizer, own)

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
+from pygpukit.llm.engine.drafting import Drafting
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.request import Terms
 from pygpukit.llm.engine.sampling import Choice, Sampling
@@ -35,7 +36,7 @@ class Token:
     whole yet or a stop string may have begun. raw: its own bytes. logprob, margin (between the two largest logits) and
     top (the most probable tokens): where `top` was asked for, else None and (). seconds: since the request came.
     finish_reason: None, and of the last token "stop" (an end token or a stop string) or "length" (max_new_tokens, or
-    the context is full).
+    the context is full). drafted: it had been proposed, and the model chose it, too.
     """
 
     token_id: int
@@ -48,6 +49,7 @@ class Token:
     top: tuple[Alternative, ...] = ()
     finish_reason: str | None = None
     raw: bytes = b""
+    drafted: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Completion:
 @dataclass(frozen=True)
 class Figures:
     """Cost of an answer so far. reused_tokens: tokens of the prompt that were in the cache already. Times in seconds:
-    first_token since the request came, decode from the first token to the newest. kv_bytes: of this sequence."""
+    first_token since the request came, decode from the first token to the newest. kv_bytes: of this sequence. drafted:
+    tokens that were proposed (`speculate=`), accepted: those of them that the model chose, too."""
 
     prompt_tokens: int
     reused_tokens: int
@@ -84,6 +87,8 @@ class Figures:
     kv_bytes: int
     first_token: float | None
     decode: float
+    drafted: int = 0
+    accepted: int = 0
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -146,6 +151,7 @@ class Answer:
             tuple(self._alternative(number, logprob) for number, logprob in choice.top),
             self.finish_reason,
             self._bytes_of(choice.token),
+            choice.drafted,
         )
         self.tokens.append(token)
         return token
@@ -161,6 +167,7 @@ class Answer:
         """Its cost so far."""
         sequence, tokens = self.sequence, self.tokens
         first = tokens[0].seconds if tokens else None
+        drafting = sequence.drafting
         return Figures(
             len(sequence.prompt),
             sequence.reused,
@@ -169,6 +176,8 @@ class Answer:
             (len(sequence.prompt) + len(tokens)) * self.engine.loop.cache.bytes_per_token,
             first,
             tokens[-1].seconds - tokens[0].seconds if tokens else 0.0,
+            0 if drafting is None else drafting.drafted,
+            0 if drafting is None else drafting.accepted,
         )
 
     @property
@@ -207,8 +216,10 @@ class Generation:
         limits: Limits,
         terms: Terms = Terms(),  # noqa: B008 - nothing of it can be changed
         constraint: Constraint | None = None,
+        drafting: Drafting | None = None,
     ) -> None:
-        sequence = engine.open(prompt, sampling, limits.max_new_tokens, limits.end_tokens, terms, constraint)
+        count, ends = limits.max_new_tokens, limits.end_tokens
+        sequence = engine.open(prompt, sampling, count, ends, terms, constraint, drafting)
         try:
             self._loop, self._answer = engine.loop, Answer(engine, sequence, tokenizer, limits)
         except BaseException:  # nobody could close what was never constructed

@@ -6,7 +6,7 @@ import json
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,11 @@ class Constraint:
     def __init__(self, matcher: Any, after: int | None) -> None:
         self._matcher, self._after = matcher, after
 
-    def mask(self) -> bytes | None:
-        """The tokens that may come next, a bit each; None for all."""
+    def mask(self, ahead: Sequence[int] = ()) -> bytes | None:
+        """The tokens that may come next, or after those ahead, a bit each; None for all, or where those cannot come."""
+        if ahead:
+            later = Constraint(self._matcher.deep_copy(), self._after)
+            return None if any(later.accept(token) for token in ahead) else later.mask()
         return None if self._after is not None else self._matcher.compute_bitmask()
 
     def accept(self, token: int) -> str:

@@ -29,13 +29,15 @@ class Batch:
     slots: where that sequence's keys are: int32 (R,), its slot of a cache that has one for each sequence, or (R, n),
     the blocks that hold its positions in order; entries behind those that it has are not read.
     spans: of a prefill, the parts of prompts that its rows are, one after the other; none in decode, when each row is
-    the next one of a sequence of its own.
+    the next one of a sequence of its own. follows: rows of a decode step may follow each other in one sequence, so that
+    a row sees the keys of others.
     """
 
     tokens: GPUArray
     positions: GPUArray
     slots: GPUArray
     spans: tuple[Span, ...] = ()
+    follows: bool = False
 
     @property
     def count(self) -> int:

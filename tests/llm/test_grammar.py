@@ -74,6 +74,20 @@ def test_an_answer_has_the_bits_that_it_has_alone(model: CausalTransformerModel)
         jsonschema.validate(json.loads(completion.text), SCHEMA)
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_drafts_change_nothing(model: CausalTransformerModel, temperature: float) -> None:
+    form = gp.llm.Grammar.regex("(abcab ?){9}c")  # which n-grams draft well, and cannot end
+    for chosen in (form, JSON, HEX):
+        settings: dict[str, Any] = {"grammar": chosen, "temperature": temperature, "seed": 2, "top": 2}
+        one = model.stream("abcabcabcab", 60, **settings).complete()
+        other = model.stream(
+            "abcabcabcab", 60, speculate=gp.llm.Speculation("ngram", always=True), **settings
+        ).complete()
+        assert other.token_ids == one.token_ids and other.finish_reason == one.finish_reason
+        assert [token.logprob for token in other.tokens] == [token.logprob for token in one.tokens]
+        assert chosen is not form or other.figures.accepted > 5
+
+
 def test_one_that_gives_way_goes_on_where_it_was() -> None:
     wide = speaking.model(slots=4, context=256)
     narrow = speaking.model(slots=1, context=256)  # four blocks, for three answers of two each

@@ -20,7 +20,7 @@ END = 0  # a token that ends an answer
 SCHEDULES, GROUPS = 100_000, 20
 SIZES = (1, 1, 2, 3, 3, 5, 8)  # positions of a block: of 8 a beginning of 2 is shared
 EVENTS = {
-    "refused", "copied", "preempted", "expired", "several prompts", "rows beside prompts", "computed again",
+    "refused", "copied", "preempted", "expired", "several prompts", "rows beside prompts", "computed again", "drafts",
     "part of a block found", "one who runs leaves", "one who waits leaves",
 }  # fmt: skip
 
@@ -62,13 +62,14 @@ class Device:
         self.answers: dict[Request, list[int]] = {}
         self.states: dict[Request, list[int]] = {}
         self.late: list[tuple[Request, int]] = []  # chosen by the last plan, not read yet
+        self.random = random.Random(scheduler.budget)
 
     def launch(self, plan: Plan) -> list[tuple[Request, int]]:
-        """Tokens that a plan chose."""
+        """Tokens that a plan chose, several of a request whose drafts were right."""
         for source, target in plan.copies:
             self.memory[target] = list(self.memory[source])
         tokens = []
-        for request, position, samples, table in plan.rows:
+        for request, position, samples, table, drafts in plan.rows:
             said = self.answers[request]
             index = position - len(request.prompt)
             # A row begun before the token before it was read takes that from the device.
@@ -77,6 +78,13 @@ class Device:
             if samples:
                 assert index + 1 == len(said) + (request in dict(self.late)), "no token is chosen twice"
                 tokens.append((request, chosen(state)))
+            are_right = True
+            for draft in range(position + 1, position + 1 + drafts):
+                token = chosen(state) if self.random.random() < 0.7 else 9
+                are_right = are_right and token == chosen(state)
+                state = self.compute(request, table, draft, [token], True)
+                if are_right:
+                    tokens.append((request, chosen(state)))
         for request, start, end, samples, table in plan.chunks:
             state = self.compute(request, table, start, request.prompt[start:end], False)
             is_first = not self.answers[request] and request not in dict(self.late)
@@ -114,6 +122,7 @@ class Schedule:
         self.now, self.expected = 0, dict[Request, list[int]]()
         self.given_up = set[Request]()
         self.met = Counter[str]()
+        self.drafted = False  # the last plan had drafts
 
     def submit(self) -> None:
         pick = self.random.randint
@@ -139,15 +148,18 @@ class Schedule:
             assert not too_large
             if pick(0, 3) == 0:
                 request.credit = pick(1, 3)
+            if pick(0, 1) == 0:
+                request.drafts = pick(1, 4)
             self.expected[request] = alone(prompt, request.max_new_tokens)
             self.device.answers[request], self.device.states[request] = [], states(prompt)
 
     def step(self) -> None:
-        """A plan is made and launched; sometimes before the tokens of the one before are read."""
-        if self.random.random() < 0.6:
+        """A plan is made and launched; sometimes before the tokens of the one before are read, if it had no drafts."""
+        if self.drafted or self.random.random() < 0.6:
             self.read()
         self.now += 1
         plan = self.scheduler.plan(self.now)
+        self.drafted = any(row.drafts for row in plan.rows)
         self.check(plan)
         tokens = self.device.launch(plan)
         self.given_up |= set(plan.expired)
@@ -156,12 +168,16 @@ class Schedule:
 
     def read(self) -> None:
         """The tokens of the last plan: those of requests that nobody wants any more are dropped."""
+        taken = Counter[Request]()
         for request, token in self.device.late:
             answer = self.device.answers[request]
             if request in self.given_up or (answer and answer[-1] == END):
                 continue
             answer.append(token)
-            if token == END:
+            taken[request] += 1
+        for request, count in taken.items():
+            self.scheduler.accept(request, count - 1)
+            if self.device.answers[request][-1] == END:
                 self.scheduler.end(request)
         self.device.late = []
 
@@ -172,12 +188,14 @@ class Schedule:
         self.met["several prompts"] += len(plan.chunks) > 1
         self.met["rows beside prompts"] += bool(plan.rows and plan.chunks)
         self.met["computed again"] += sum(not row.samples for row in plan.rows)
+        self.met["drafts"] += self.drafted
         self.met["part of a block found"] += sum(
             chunk.start % scheduler.blocks.size > 0 for chunk in plan.chunks if chunk.start == chunk.request.reused
         )
         assert all(count == 1 for count in busy.values())
-        assert len(plan.rows) <= scheduler.max_rows >= len(scheduler.running)
-        assert len(plan.rows) + sum(chunk.end - chunk.start for chunk in plan.chunks) <= scheduler.budget
+        rows = sum(1 + row.drafts for row in plan.rows)
+        assert rows <= scheduler.max_rows >= len(scheduler.running)
+        assert rows + sum(chunk.end - chunk.start for chunk in plan.chunks) <= scheduler.budget
         assert all(request.tier > 0 for request in plan.preempted)
         assert all(request.sampled <= request.credit for request in busy)
         assert scheduler.running == sorted(scheduler.running, key=lambda request: request.rank)

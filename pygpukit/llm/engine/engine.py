@@ -10,6 +10,7 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.turns import turn
+from pygpukit.llm.engine.drafting import Drafting
 from pygpukit.llm.engine.loop import Loop
 from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.request import Terms
@@ -85,13 +86,14 @@ class Engine:
         end_tokens: frozenset[int] = frozenset(),
         terms: Terms = Terms(),  # noqa: B008 - nothing of it can be changed
         constraint: Constraint | None = None,
+        drafting: Drafting | None = None,
     ) -> Sequence:
         """A sequence that waits for its turn: loop.next() gives its tokens, loop.close() ends it.
 
         max_new_tokens: at most, and by default, as many as the context has room for. terms: who asks and what they are
-        promised. constraint: the form of the answer. Raises InvalidSpecError for a prompt that does not fit the
-        context, saying by how much, or is empty, or has numbers that are no tokens; TaskRejectedError where too many
-        wait.
+        promised. constraint: the form of the answer. drafting: where drafts of it come from. Raises InvalidSpecError
+        for a prompt that does not fit the context, saying by how much, or is empty, or has numbers that are no tokens;
+        TaskRejectedError where too many wait.
         """
         terms.check()
         self.check(prompt)
@@ -105,6 +107,7 @@ class Engine:
             sampling=sampling,
             end_tokens=end_tokens,
             constraint=constraint,
+            drafting=drafting,
         )
         self.loop.open(sequence, terms.deadline)
         return sequence

@@ -17,6 +17,7 @@ from pygpukit.core.errors import GPUError, InvalidSpecError
 from pygpukit.core.event import Event
 from pygpukit.core.turns import is_free, turn
 from pygpukit.llm.engine.blocks import BlockManager
+from pygpukit.llm.engine.drafting import NO_DRAFTS, Asked, Drafts, deliver, note, propose
 from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.room import BLOCK
 from pygpukit.llm.engine.rows import Line
@@ -34,12 +35,14 @@ _LOOK_S = 0.1  # a finalizer in the wrong moment gives back what somebody waits 
 
 
 class _Begun(NamedTuple):
-    """A plan on the device: who gets a token of which step, and the event of its end, on a stream."""
+    """A plan on the device: who gets a token of which row of which step, and the event of its end, on a stream. time:
+    when it was launched."""
 
     plan: Plan
     launched: list[tuple[Launched, list[Sequence | None]]]
     end: Event
     stream: int
+    time: float
 
 
 class Loop:
@@ -75,6 +78,7 @@ class Loop:
         self._changed = threading.Condition(threading.Lock())  # guards the scheduler and what is planned and begun
         self._plan: Plan | None = None  # to be launched
         self._begun = deque[_Begun]()  # on the device, at most two
+        self._ended = 0.0  # when the last step was found to have ended
         self._led = False  # somebody launches a step or waits for its end
         self._leaving = deque[Sequence]()
 
@@ -233,6 +237,8 @@ class Loop:
             return None
         if not all(launched.step.sampler.is_plain for launched, _ in begun.launched):
             return None  # whose figures are read where the next step writes its own
+        if any(row.drafts for row in begun.plan.rows):
+            return None  # nobody knows yet which position is next
         with self._changed:
             self._drain()
             plan = self._plan
@@ -240,7 +246,9 @@ class Loop:
                 if not begun.launched or not self._make_plan():
                     return None
                 plan = self._plan
-            if plan is None or plan.chunks or plan.copies or not self.steps.follows(_lines(plan.rows)):
+            if plan is None or plan.chunks or plan.copies or any(row.drafts for row in plan.rows):
+                return None
+            if not self.steps.follows(_lines(plan.rows)):
                 return None
             self._plan = None
             return plan
@@ -265,59 +273,83 @@ class Loop:
             if not self._begun:
                 return
             begun = self._begun.popleft()
+            now = self._clock()
+            seconds, self._ended = now - max(begun.time, self._ended), now
+            said: dict[Sequence, list[tuple[Line, Choice]]] = {}
             for launched, sequences in begun.launched:
-                for sequence, choice in zip(sequences, launched.read(), strict=True):
-                    if sequence is None:
-                        continue
-                    sequence.deliver(choice)
-                    if sequence.is_over:
-                        self.scheduler.end(sequence)
+                for sequence, line, choice in zip(sequences, launched.lines, launched.read(), strict=True):
+                    if sequence is not None:
+                        said.setdefault(sequence, []).append((line, choice))
+            for sequence, choices in said.items():
+                accepted = deliver(sequence, choices)
+                self.scheduler.accept(sequence, accepted)
+                if sequence.is_over:
+                    self.scheduler.end(sequence)
+            for row in begun.plan.rows:  # whose time tells nothing where prompts are read beside them
+                if (sequence := _sequence(row)) in said:
+                    note(sequence, row.drafts > 0, said[sequence], None if begun.plan.chunks else seconds)
 
     def _launch(self, plan: Plan) -> _Begun:
+        time = self._clock()
         self.cache.copy(plan.copies)
         launched: list[tuple[Launched, list[Sequence | None]]] = []
         rows = [row for row in plan.rows if not _sequence(row).is_over]
+        drafts = propose(Asked(_sequence(row), row.blocks, row.drafts) for row in rows)
         # Where rows and prompts are computed alike they are in one pass.
         beside = rows if plan.chunks and host.computes() else []
         if rows and not beside:
-            launched.append((self.steps.launch(_lines(rows)), _choosing(rows)))
+            launched.append((self.steps.launch(_lines(rows, drafts)), _choosing(rows, drafts)))
         if plan.chunks:
-            launched += self._launch_chunks(beside, plan.chunks)
+            launched += self._launch_chunks(beside, plan.chunks, drafts)
         end = Event(timing=False)
         end.record()
-        return _Begun(plan, launched, end, native.current_stream().id)
+        return _Begun(plan, launched, end, native.current_stream().id, time)
 
     def _launch_chunks(
-        self, rows: Several[Row], chunks: Several[Chunk]
+        self, rows: Several[Row], chunks: Several[Chunk], drafts: Drafts
     ) -> list[tuple[Launched, list[Sequence | None]]]:
         """A pass over chunks, and rows beside them; then the tokens of those that come to the end of what is known."""
         for chunk in chunks:
             if chunk.start > chunk.request.reused:
                 doing.say(f"Reading {len(chunk.request.prompt)} tokens, {chunk.start} are read")
-        parts = [*map(_part, rows), *(Part(c.request.prompt[c.start : c.end], c.start, c.blocks) for c in chunks)]
+        parts = [
+            *(_part(row, drafts) for row in rows),
+            *(Part(c.request.prompt[c.start : c.end], c.start, c.blocks) for c in chunks),
+        ]
         x = self._prefill.compute(parts)
         ends = list(accumulate(len(part.tokens) for part in parts))
-        samples = [*(row.samples for row in rows), *(chunk.samples for chunk in chunks)]
-        going = [end for end, chooses in zip(ends, samples, strict=True) if chooses]
-        lines = _lines(row for row in rows if row.samples)
+        lines = _lines((row for row in rows if row.samples), drafts)
         lines += [Line(_sequence(chunk), chunk.end - 1, chunk.blocks) for chunk in chunks if chunk.samples]
         if not lines:
             return []
-        first = self.firsts.launch_first(lines, [x[end - 1 : end] for end in going])
+        going: list[int] = []  # rows of x behind which a token is chosen
+        for row, part, end in zip(rows, parts, ends, strict=False):
+            going += range(end - len(part.tokens), end) if row.samples else ()
+        going += [end - 1 for chunk, end in zip(chunks, ends[len(rows) :], strict=True) if chunk.samples]
+        first = self.firsts.launch_first(lines, [x[row : row + 1] for row in going])
         return [(first, [line.sequence for line in lines])]
 
 
-def _part(row: Row) -> Part:
-    return Part([_sequence(row).token_at(row.position)], row.position, row.blocks)
+def _part(row: Row, drafts: Drafts) -> Part:
+    sequence = _sequence(row)
+    return Part([sequence.token_at(row.position), *drafts.get(sequence, ())], row.position, row.blocks)
 
 
-def _choosing(rows: Iterable[Row]) -> list[Sequence | None]:
-    """The sequences of rows, of those that give a token."""
-    return [_sequence(row) if row.samples else None for row in rows]
+def _choosing(rows: Iterable[Row], drafts: Drafts) -> list[Sequence | None]:
+    """The sequences of the lines of rows, of those that give a token."""
+    return [
+        _sequence(row) if row.samples else None for row in rows for _ in range(1 + len(drafts.get(_sequence(row), ())))
+    ]
 
 
-def _lines(rows: Iterable[Row]) -> list[Line]:
-    return [Line(_sequence(row), row.position, list(row.blocks)) for row in rows]
+def _lines(rows: Iterable[Row], drafts: Drafts = NO_DRAFTS) -> list[Line]:
+    """The lines of rows: of each its own and those of its drafts."""
+    lines = []
+    for row in rows:
+        sequence, blocks = _sequence(row), list(row.blocks)
+        own = drafts.get(sequence, ())
+        lines += [Line(sequence, row.position + count, blocks, own[:count]) for count in range(len(own) + 1)]
+    return lines
 
 
 def _sequence(item: Row | Chunk) -> Sequence:

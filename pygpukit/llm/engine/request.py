@@ -42,7 +42,8 @@ class Request:
     policy: "guaranteed" has its blocks for the whole answer from its beginning on and is never preempted; "burstable"
     goes before "best_effort". client: those of one policy share evenly, whatever each asks for. deadline: the time, of
     the clock that the scheduler is told, at which the answer is worth nothing any more. credit: tokens of the answer
-    that may be chosen by now; one that has them stands still, see Scheduler.set_credit().
+    that may be chosen by now; one that has them stands still, see Scheduler.set_credit(). drafts: tokens that are tried
+    behind its next one in a step, at most.
 
     Of its scheduler: number, in order of arrival. state: "waiting" also when it was preempted. computed: positions
     whose keys are in the cache once the step that was planned last has run. sampled: tokens of the answer that are
@@ -56,6 +57,7 @@ class Request:
     client: str = ""
     deadline: float = math.inf
     credit: int = 2**62
+    drafts: int = 0
     number: int = 0
     state: Literal["waiting", "running", "ended"] = "waiting"
     computed: int = 0

@@ -22,11 +22,25 @@ _NOWHERE = -(2**30)
 
 
 class Line(NamedTuple):
-    """A row of a step: the position of a sequence that is computed, and the sequence's blocks."""
+    """A row of a step: the position of a sequence that is computed, and the sequence's blocks. drafts: tokens that were
+    proposed for its last positions up to this one, behind all that are known."""
 
     sequence: Sequence
     position: int
     blocks: Several[int]
+    drafts: tuple[int, ...] = ()
+
+    @property
+    def token(self) -> int:
+        """The token of its position, known or proposed."""
+        return self.drafts[-1] if self.drafts else self.sequence.token_at(self.position)
+
+    @property
+    def is_right(self) -> bool:
+        """True if the tokens up to its position are those of the answer by now."""
+        if not self.drafts:
+            return True
+        return self.sequence.known == self.position + 1 and self.sequence.token_at(self.position) == self.drafts[-1]
 
 
 class Rows:
@@ -43,7 +57,9 @@ class Rows:
         self.batch = new_batch(count, blocks)
         self.buffers = network.buffers(count)
         self.sampling = SamplerRows(count, network.config.vocab_size)
-        self._held: list[tuple[Sequence, int] | None] = [None] * count  # what the device has: which position is next
+        # What the device has: which position is next, of a draft nobody's; None where it is left out.
+        self._held: list[tuple[Sequence | None, int] | None] = [None] * count
+        self._set: list[Sequence | None] = [None] * count  # whose settings a row has
         self._adjusted: list[Sequence | None] = [None] * count  # whose counts and bias a row has
         self._table = np.zeros((count, blocks), np.int32)  # as the device has it
         self._nowhere = factory.full((1,), _NOWHERE, "int32")
@@ -57,7 +73,7 @@ class Rows:
     def place(self, lines: Several[Line], size: int) -> list[int]:
         """The row of each line, below size: the one where it is already, or a free one."""
         held = {entry[0]: row for row, entry in enumerate(self._held[:size]) if entry is not None}
-        places = [held.get(line.sequence, -1) for line in lines]
+        places = [-1 if line.drafts else held.get(line.sequence, -1) for line in lines]
         taken = set(places)
         free = (row for row in range(size) if row not in taken)
         return [next(free) if place < 0 else place for place in places]
@@ -83,16 +99,21 @@ class Rows:
     def advance(self, lines: Several[Line], places: Several[int]) -> None:
         """A step of them was launched."""
         for line, row in zip(lines, places, strict=True):
-            self._held[row] = line.sequence, line.position + 1
+            self._held[row] = (None, 0) if line.drafts else (line.sequence, line.position + 1)
 
     def forget(self) -> None:
         """A step was broken off: the device may have anything."""
         native.copy_from_host(self.batch.positions, self._none)
         self._held = [None] * self.count
+        self._set = [None] * self.count
 
     def _has(self, line: Line, row: int, sampler: Sampler) -> bool:
         sequence, position = line.sequence, line.position
-        if self._held[row] != (sequence, position) or (sampler.adjusts and self._adjusted[row] is not sequence):
+        if (
+            line.drafts
+            or self._held[row] != (sequence, position)
+            or (sampler.adjusts and self._adjusted[row] is not sequence)
+        ):
             return False
         # What was known before, of a sequence that was preempted, comes from the host.
         return position + 1 >= sequence.known
@@ -121,16 +142,18 @@ class Rows:
         self._held[:size] = [None] * size
         native.fill(self.buffers.attention.counters, bytes(4))  # of a step that was broken off
         tokens, positions = np.zeros(size, np.int32), np.full(size, _NOWHERE, np.int32)
-        for (sequence, position, blocks), row, is_loaded in zip(lines, places, loaded, strict=True):
-            tokens[row], positions[row] = sequence.token_at(position), position
-            self._note(row, blocks)
-            if not is_loaded:
-                answer = sequence.answer[: position + 1 - len(sequence.prompt)]
+        for line, row, is_loaded in zip(lines, places, loaded, strict=True):
+            sequence = line.sequence
+            tokens[row], positions[row] = line.token, line.position
+            self._note(row, line.blocks)
+            if not is_loaded and (sampler.adjusts or self._set[row] is not sequence):
+                answer = [*sequence.answer, *line.drafts][: line.position + 1 - len(sequence.prompt)]
                 sampler.load(row, sequence.sampling, list(sequence.prompt), answer)
+                self._set[row] = sequence
                 if sampler.adjusts:
-                    self._adjusted[row] = sequence
+                    self._adjusted[row] = None if line.drafts else sequence
             if sequence.constraint is not None:
-                sampler.restrict(row, sequence.sampling, sequence.constraint.mask())
+                sampler.restrict(row, sequence.sampling, sequence.constraint.mask(line.drafts))
         batch = self.batch.first(size)
         for array, values in ((batch.tokens, tokens), (batch.positions, positions), (batch.slots, self._table[:size])):
             native.copy_from_host(array, values)

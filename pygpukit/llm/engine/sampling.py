@@ -113,12 +113,14 @@ class Sampling:
 @dataclass(frozen=True)
 class Choice:
     """One chosen token. logprob: of the adjusted logits, at temperature 1. margin: between the two largest logits.
-    top: (token, logprob) of the most probable. All but the token None and () where they were not asked for."""
+    top: (token, logprob) of the most probable. All but the token None and () where they were not asked for. drafted: it
+    had been proposed before it was chosen."""
 
     token: int
     logprob: float | None = None
     margin: float | None = None
     top: tuple[tuple[int, float], ...] = ()
+    drafted: bool = field(default=False, compare=False)
 
 
 class SamplerRows:

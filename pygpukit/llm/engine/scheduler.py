@@ -1,6 +1,7 @@
 """Scheduler: continuous batching. Which rows and which parts of prompts a step computes, over which blocks; no tensors.
 
-A step takes the next position of every sequence that decodes, and of prompts as many tokens as its budget has left.
+A step takes the next position of every sequence that decodes, with drafts behind it where there is room, and of prompts
+as many tokens as its budget has left.
 Requests come and go between steps. Where blocks run out, the newest of the lowest policy is preempted: it waits, and
 its prompt is prefilled again and the tokens of its answer are decoded again, each in the way in which it was computed
 first, so that its bits stay what they are.
@@ -24,12 +25,14 @@ _TURN = 16  # plans after which those who wait are looked at in any case: their 
 
 class Row(NamedTuple):
     """One position of a sequence that decodes. samples: it gives the next token; else that is known, and the row is
-    computed again. blocks: of the sequence, until the next plan."""
+    computed again. blocks: of the sequence, until the next plan. drafts: positions behind it that may be computed, too,
+    as if their tokens were known; accept() tells how many of them were right."""
 
     request: Request
     position: int
     samples: bool
     blocks: Sequence[int]
+    drafts: int = 0
 
 
 class Chunk(NamedTuple):
@@ -120,6 +123,18 @@ class Scheduler:
         request.credit = tokens
         self._settled = self._settled and request.state != "waiting"
 
+    def accept(self, request: Request, tokens: int) -> None:
+        """So many drafts of its row in the last plan were right: their keys are in the cache, and a token of the answer
+        is chosen behind each. The positions of the others are computed again. To be told before the next plan; nothing
+        happens where it has ended."""
+        if not tokens or request.state == "ended":
+            return
+        request.sampled += tokens
+        if request.state == "running":
+            self._advance(request, request.computed + tokens)
+        if request.sampled == request.max_new_tokens:
+            self.end(request)
+
     def plan(self, now: float = 0.0) -> Plan:
         """The next step; it must be launched before anything else is asked. A request whose last token it chooses has
         ended with it. now: the time that deadlines are of."""
@@ -130,7 +145,8 @@ class Scheduler:
         if not self._settled or not self._busy or self._plans % _TURN == 0:
             self._admit(preempted, copies)
         rows = self._rows(preempted, copies)
-        chunks = self._chunks(self.budget - len(rows))
+        rows = self._with_drafts(rows, copies)
+        chunks = self._chunks(self.budget - len(rows) - sum(row.drafts for row in rows))
         self._busy = bool(rows or chunks)
         for request in [*(row.request for row in rows), *(chunk.request for chunk in chunks)]:
             if request.sampled == request.max_new_tokens:
@@ -254,6 +270,22 @@ class Scheduler:
             rows.append(Row(request, request.computed, samples, request.table.blocks))
             self._advance(request, request.computed + 1)
         return rows
+
+    def _with_drafts(self, rows: list[Row], copies: list[Copy]) -> list[Row]:
+        """Rows with as many drafts as their requests want, as long as there are rows and blocks that nobody needs."""
+        left = self.max_rows - len(rows)
+        result = []
+        for row in rows:
+            request = row.request
+            end = min(request.max_new_tokens, request.credit) - request.sampled
+            count = max(min(request.drafts, left, end), 0) if row.samples else 0
+            if count:
+                grown = self.blocks.grow(request.table, request.computed, request.computed + count)
+                count = 0 if grown is None else count
+                copies += grown or ()
+            left -= count
+            result.append(row._replace(drafts=count))
+        return result
 
     def _chunks(self, left: int) -> list[Chunk]:
         """Parts of prompts, as many tokens as are left."""

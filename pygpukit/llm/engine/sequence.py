@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from pygpukit.core.errors import GPUError
+from pygpukit.llm.engine.drafting import Drafting
 from pygpukit.llm.engine.request import Request
 from pygpukit.llm.engine.sampling import Choice, Sampling
 
 
 class Constraint(Protocol):
-    """The form of an answer: which tokens may come next, a bit each, or None for all; and the one that came, with why
-    the form cannot go on, or ""."""
+    """The form of an answer: which tokens may come next, or after those ahead, a bit each, or None for all; and the one
+    that came, with why the form cannot go on, or ""."""
 
-    def mask(self) -> bytes | None: ...
+    def mask(self, ahead: Several[int] = ()) -> bytes | None: ...
 
     def accept(self, token: int) -> str: ...
 
@@ -39,7 +41,7 @@ class Sequence(Request):
     """sampling: gets a seed where it has none. end_tokens: those that end it. answer: the tokens chosen so far; ready:
     those that nobody has taken yet. is_over: no more will come. error: why, where a step failed. constraint: the form
     that the answer has. expired: its deadline came first. opened, begun: when it came and when its prompt was begun, by
-    the loop's clock.
+    the loop's clock. drafting: where drafts of the answer come from.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -52,11 +54,14 @@ class Sequence(Request):
     expired: bool = False
     opened: float = 0.0
     begun: float | None = None
+    drafting: Drafting | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sampling = self.sampling.seeded()
         self.credit = 1 + AHEAD
+        if self.drafting is not None:
+            self.drafts = self.drafting.gain.drafts
 
     @property
     def has_news(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
@@ -33,11 +34,14 @@ class Launched(NamedTuple):
 
 
 class DecodeStep:
-    """The first `size` rows: layers, logits and sampling. adjusts, top: as Sampler's."""
+    """The first `size` rows: layers, logits and sampling. adjusts, top: as Sampler's. follows: as Batch's."""
 
-    def __init__(self, network: Transformer, cache: KVCache, rows: Rows, size: int, adjusts: bool, top: int) -> None:
+    def __init__(
+        self, network: Transformer, cache: KVCache, rows: Rows, size: int, adjusts: bool, top: int, follows: bool
+    ) -> None:
         self._network, self._cache, self.size = network, cache, size
-        self._batch, self._buffers = rows.batch.first(size), rows.buffers.first(size)
+        self._batch = replace(rows.batch.first(size), follows=follows)
+        self._buffers = rows.buffers.first(size)
         self.sampler = Sampler(size, network.config.vocab_size, adjusts, top, rows.sampling)
         self._bests = network.new_bests() if size == 1 else None
         self._graph: Graph | None = None
@@ -84,12 +88,12 @@ class DecodeSteps:
     def __init__(self, network: Transformer, cache: KVCache, blocks: int, graphs: bool = True) -> None:
         self._network, self._cache, self._blocks, self._graphs = network, cache, blocks, graphs
         self._rows: Rows | None = None
-        self._steps: dict[tuple[int, bool, int], DecodeStep] = {}
+        self._steps: dict[tuple[int, bool, int, bool], DecodeStep] = {}
 
     @property
     def sizes(self) -> set[int]:
         """Numbers of rows that there are steps for."""
-        return {size for size, _, _ in self._steps}
+        return {size for size, *_ in self._steps}
 
     def logits(self) -> GPUArray:
         """The logits of the last step, float32 (rows, vocabulary); all rows that there is room for."""
@@ -127,7 +131,7 @@ class DecodeSteps:
     def capture(self) -> Graph:
         """The graph of a step of one greedy sequence."""
         self._room(1)
-        return self._of(1, False, 0).capture()
+        return self._of(1, False, 0, False).capture()
 
     def forget(self) -> None:
         """A step was broken off."""
@@ -147,10 +151,10 @@ class DecodeSteps:
         """The step of that size, with what the settings of the lines need."""
         samplings = [line.sequence.sampling for line in lines]
         top = max(0 if s.top is None else max(s.top, 2) for s in samplings)
-        return self._of(size, any(line.sequence.adjusts for line in lines), top)
+        return self._of(size, any(line.sequence.adjusts for line in lines), top, any(line.drafts for line in lines))
 
-    def _of(self, size: int, adjusts: bool, top: int) -> DecodeStep:
-        key = size, adjusts, top
+    def _of(self, size: int, adjusts: bool, top: int, follows: bool) -> DecodeStep:
+        key = size, adjusts, top, follows
         if key not in self._steps:
             self._steps[key] = DecodeStep(self._network, self._cache, self._room(size), *key)
         return self._steps[key]

@@ -83,8 +83,9 @@ class Attention:
     def write_and_attend(
         self, batch: Batch, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
     ) -> None:
-        """Keys and values of the rows into the cache, and what the rows see of it: of a decode step in one launch."""
-        if batch.decodes and not host.computes():
+        """Keys and values of the rows into the cache, and what the rows see of it: of a decode step in one launch,
+        unless its rows see each other's keys."""
+        if batch.decodes and not batch.follows and not host.computes():
             decode(self, batch, cache, tables, buffers, writes_kv=True)
             return
         write_kv(self, batch, cache, tables, buffers.qkv)

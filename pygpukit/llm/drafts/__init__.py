@@ -1,0 +1,1 @@
+"""Drafts: where proposals of the next tokens come from."""
