@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit.core import device
+from pygpukit.nn.kv_cache import bytes_per_token
 from pygpukit.nn.linear.blocks import Blocks
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class WeightLine:
 class Description:
     """A model's weights and what a token of one answer costs.
 
-    context: positions whose keys and values the token reads. bandwidth: bytes a second of the device's memory by its
-    facts, 0 where it does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the
-    device).
+    context: positions whose keys and values the token reads. kv_dtype, kv_token_bytes: what these are stored as, and
+    how many bytes those of one position take. bandwidth: bytes a second of the device's memory by its facts, 0 where it
+    does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device).
     """
 
     name: str
@@ -56,6 +57,8 @@ class Description:
     lines: tuple[WeightLine, ...]
     expanded: dict[str, tuple[int, int]]
     context: int
+    kv_dtype: str
+    kv_token_bytes: int
     kv_bytes: int
     kv_operations: int
     bandwidth: float
@@ -107,6 +110,7 @@ class Description:
             f"expanded from {kind}: {_size(before)} in the file, {_size(after)} here"
             for kind, (before, after) in self.expanded.items()
         ]
+        rows.append(f"keys and values in {self.kv_dtype}: {self.kv_token_bytes} bytes a position")
         token = f"a token at {self.context} positions reads {_size(self.token_bytes)}"
         rows.append(f"{token} and takes {self.token_operations / 1e9:.2f} billion operations")
         if self.floor_s is not None:
@@ -133,11 +137,21 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
             WeightLine(name, kind, shape, layers, sum(size for _, size, _ in own), sum(n for *_, n in own), share)
         )
     read = [min(context, config.window_of(layer) or context) for layer in range(config.num_layers)]
-    itemsize = model.embed_tokens.itemsize
-    kv_bytes = sum(2 * config.kv_heads * config.head_dim * itemsize * positions for positions in read)
+    kv_dtype = model.engine.kv_dtype
+    kv_token_bytes = bytes_per_token(config, kv_dtype)
+    kv_bytes = sum(read) * kv_token_bytes // config.num_layers
     operations = sum(4 * config.num_heads * config.head_dim * positions for positions in read)
     return Description(
-        model.name, facts.name, tuple(lines), dict(model.expanded), context, kv_bytes, operations, facts.bandwidth
+        model.name,
+        facts.name,
+        tuple(lines),
+        dict(model.expanded),
+        context,
+        kv_dtype,
+        kv_token_bytes,
+        kv_bytes,
+        operations,
+        facts.bandwidth,
     )
 
 

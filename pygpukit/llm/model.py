@@ -16,6 +16,7 @@ from pygpukit.llm.engine.room import check_room
 from pygpukit.llm.generating import Generating
 from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.kv_cache import check_kv_dtype
 from pygpukit.nn.norm import Norm
 from pygpukit.nn.transformer import Transformer
 
@@ -41,8 +42,8 @@ class CausalTransformerModel(Generating):
 
     context: positions a sequence can have; slots: sequences of the whole context that the KV cache has room for, which
     shorter ones share, as many as it holds, or kv_memory: its bytes, or a share of the device's memory ("40%"). It is
-    made on first use. tokenizer: for text in and out; without one, token
-    ids only.
+    made on first use. kv_dtype: of keys and values, "fp8" or, by default, the weights'. tokenizer: for text in and out;
+    without one, token ids only.
     """
 
     def __init__(
@@ -61,11 +62,13 @@ class CausalTransformerModel(Generating):
         context: int | None = None,
         slots: int = 1,
         kv_memory: str | SupportsIndex | None = None,
+        kv_dtype: str | None = None,
     ) -> None:
         check_room(context, slots, kv_memory)
+        check_kv_dtype(kv_dtype)
         positions = None if context is None else operator.index(context)
         network = Transformer(config, embed_tokens, blocks, final_norm, lm_head, position_embed, positions)
-        self.engine = Engine(network, operator.index(slots), kv_memory=kv_memory, name=name)
+        self.engine = Engine(network, operator.index(slots), kv_memory=kv_memory, kv_dtype=kv_dtype, name=name)
         self.config, self.spec, self.name = config, spec, name
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
         self.final_norm, self.tokenizer = final_norm, tokenizer
@@ -256,22 +259,23 @@ class CausalTransformerModel(Generating):
             raise InvalidSpecError(f"max_seq_len is {max_seq_len}, the context {self.context}", "max_seq_len")
         self.engine.loop.steps.capture()
 
-    def snapshot_kv_cache(self) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        """Keys and values of every layer, copied to the host, (blocks, key heads, positions, head_dim) each."""
+    def snapshot_kv_cache(self) -> list[tuple[np.ndarray[Any, Any], ...]]:
+        """Keys and values of every layer, copied to the host, (blocks, key heads, positions, head_dim) each; of fp8 the
+        codes, and after them the scales of both."""
         with self.engine.loop.paused():
-            return [(layer.k.to_numpy(), layer.v.to_numpy()) for layer in self.cache.layers]
+            return [tuple(array.to_numpy() for array in layer.arrays) for layer in self.cache.layers]
 
-    def restore_kv_cache(self, snapshot: Sequence[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]) -> None:
+    def restore_kv_cache(self, snapshot: Sequence[tuple[np.ndarray[Any, Any], ...]]) -> None:
         """Put back what snapshot_kv_cache() gave. Raises InvalidSpecError for another model's."""
         layers = self.cache.layers
-        shapes = [(k.shape, v.shape) for k, v in snapshot]
-        if shapes != [(layer.k.shape, layer.v.shape) for layer in layers]:
+        shapes = [[array.shape for array in arrays] for arrays in snapshot]
+        if shapes != [[array.shape for array in layer.arrays] for layer in layers]:
             raise InvalidSpecError("the snapshot is of a cache of another shape", "snapshot")
         with self.engine.loop.paused():
             self.engine.loop.clear()
-            for layer, (k, v) in zip(layers, snapshot, strict=True):
-                native.copy_from_host(layer.k, k)
-                native.copy_from_host(layer.v, v)
+            for layer, arrays in zip(layers, snapshot, strict=True):
+                for array, values in zip(layer.arrays, arrays, strict=True):
+                    native.copy_from_host(array, values)
 
     def init_jacobi_decode(self, lookahead_k: int = 4, max_seq_len: int = 512) -> None:
         """Documented; not there yet: raises InvalidSpecError."""

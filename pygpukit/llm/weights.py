@@ -26,6 +26,7 @@ from pygpukit.llm.models import (
 from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
 from pygpukit.models.tokenizer.ending import generation_of
 from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.kv_cache import check_kv_dtype
 from pygpukit.nn.loading import TensorLoader
 from pygpukit.nn.norm import Norm
 
@@ -46,6 +47,7 @@ def load(
     context: int | None = None,
     slots: int = 1,
     kv_memory: str | SupportsIndex | None = None,
+    kv_dtype: str | None = None,
     name: str | None = None,
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = True,
@@ -60,14 +62,15 @@ def load(
     dtype: of weights and cache; bfloat16 on a GPU and float32 on the simulation by default. context: positions of a
     sequence, at most and by default the model's own, on the simulation 4096. slots: contexts that the KV cache has
     room for, which any number of shorter sequences share; kv_memory: its size in their place, as bytes, "2GB" or a
-    share of the device's memory, "40%". name: what its memory and launches are called. progress: a
-    bar, or a function (bytes done, bytes in all, tensor). quantize: "int8", "int4" or "fp8", to round the weights of
-    products to, but for those that the file has in few bits; model.quantisation_errors tells what that changes of each,
-    model.text_error() what of a text.
+    share of the device's memory, "40%". kv_dtype: "fp8", to keep keys and values in 8 bits with a scale for each head
+    of each position; by default dtype. name: what its memory and launches are called. progress: a bar, or a function
+    (bytes done, bytes in all, tensor). quantize: "int8", "int4" or "fp8", to round the weights of products to, but for
+    those that the file has in few bits; model.quantisation_errors tells what that changes of each, model.text_error()
+    what of a text.
 
     Raises ValueError for another quantize, ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for
-    an architecture that is not there, and before any file is read for a context or slots below 1. Raises
-    ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
+    an architecture that is not there, and before any file is read for a context or slots below 1, and for another
+    kv_dtype. Raises ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
@@ -76,6 +79,7 @@ def load(
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"load: model={model!r}; give a name, or the path of a folder or file")
     check_room(context, slots, kv_memory)
+    check_kv_dtype(kv_dtype)
     _check_quantize(quantize)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
@@ -88,6 +92,7 @@ def load(
             context=context,
             slots=slots,
             kv_memory=kv_memory,
+            kv_dtype=kv_dtype,
             name=name,
             spec=spec,
             progress=progress,
@@ -111,6 +116,7 @@ def from_checkpoint(
     context: int | None = None,
     slots: int = 1,
     kv_memory: str | SupportsIndex | None = None,
+    kv_dtype: str | None = None,
     name: str | None = None,
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = False,
@@ -131,7 +137,7 @@ def from_checkpoint(
     rounded = None if quantize is None else QuantisingCheckpoint(checkpoint, quantize)
     loader = Loader(rounded or checkpoint, architecture, config, dtype, title, progress)
     with loader:
-        model = loader.model(tokenizer, context, slots, spec, kv_memory)
+        model = loader.model(tokenizer, context, slots, spec, kv_memory, kv_dtype)
     model.tokenizer_problem, model.expanded = problem, loader.expanded
     model.quantisation_errors = {} if rounded is None else dict(sorted(rounded.errors.items()))
     return model
@@ -187,6 +193,7 @@ class Loader(TensorLoader):
         slots: int,
         spec: ModelSpec | None = None,
         kv_memory: str | SupportsIndex | None = None,
+        kv_dtype: str | None = None,
     ) -> CausalTransformerModel:
         """The whole model."""
         weights, config = self.architecture.weights, self.config
@@ -212,6 +219,7 @@ class Loader(TensorLoader):
             context=context,
             slots=slots,
             kv_memory=kv_memory,
+            kv_dtype=kv_dtype,
         )
 
     def norm(self, weight: str, bias: str | None, label: str, size: int) -> Norm:

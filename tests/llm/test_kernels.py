@@ -139,9 +139,9 @@ def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None, 
             np.testing.assert_allclose(found[row, head * 24 : head * 24 + 24], expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen3"])
+@pytest.mark.parametrize(("name", "kv_dtype"), [("llama", "bfloat16"), ("qwen3", "bfloat16"), ("qwen3", "fp8")])
 def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_bits(
-    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, name: str
+    kernels_on_sim: None, monkeypatch: pytest.MonkeyPatch, name: str, kv_dtype: str
 ) -> None:
     """One launch turns heads, fills the cache and attends; or the prompt's kernel turns and fills first. Parts of one
     chunk of keys and of several."""
@@ -162,8 +162,11 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
     ]
     for enough, placed in ((1, False), (10**6, False), (1, True)):
         monkeypatch.setattr(decode, "ENOUGH_BLOCKS", enough)
-        cache = KVCache(model.config, count, 4500, "bfloat16", "t").layers[0]
-        cache.k[...], cache.v[...] = values
+        cache = KVCache(model.config, count, 4500, kv_dtype, "t").layers[0]
+        for target, scales, value in zip((cache.k, cache.v), cache.arrays[2:] or (None, None), values, strict=True):
+            target[...] = value if scales is None else value * 100.0
+            if scales is not None:
+                scales[...] = 127 - 6
         buffers = AttentionBuffers.of(count, qkv.shape[1], layer.q_dim, model.config.num_heads, "bfloat16")
         buffers.qkv[...] = qkv
         if placed:
@@ -171,7 +174,7 @@ def test_a_step_in_one_launch_or_two_and_heads_together_or_apart_give_the_same_b
             layer.attend(rows, cache, buffers)
         else:
             layer.write_and_attend(rows, cache, model.engine.network.rope_tables, buffers)
-        found.append([doubles(x).tobytes() for x in (buffers.out, cache.k, cache.v)])
+        found.append([doubles(x).tobytes() for x in (buffers.out, *cache.arrays)])
         assert not buffers.counters.to_numpy().any()
     assert found[0] == found[1] == found[2]
 

@@ -57,7 +57,7 @@ def asked(network: Transformer, numbers: list[int], **settings: Any) -> dict[int
     return found
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("dtype", "kv_dtype"), [("float32", None), ("bfloat16", None), ("bfloat16", "fp8")])
 @pytest.mark.parametrize(
     "name",
     [
@@ -65,15 +65,15 @@ def asked(network: Transformer, numbers: list[int], **settings: Any) -> dict[int
         for name in tiny.CONFIGS
     ],
 )
-def test_an_answer_is_the_same_in_every_way(name: str, dtype: str) -> None:
+def test_an_answer_is_the_same_in_every_way(name: str, dtype: str, kv_dtype: str | None) -> None:
     network = tiny.model(name, dtype=dtype, context=128).engine.network
     alone: dict[int, list[Choice]] = {}
     for number in range(len(REQUESTS)):
-        alone |= asked(network, [number], blocks=20, max_rows=1, budget=300)
+        alone |= asked(network, [number], blocks=20, max_rows=1, budget=300, kv_dtype=kv_dtype)
     assert [len(alone[number]) for number in range(len(REQUESTS))] == [count for _, count, _ in REQUESTS]
     for way, settings in WAYS.items():
         for order in (list(range(len(REQUESTS))), list(reversed(range(len(REQUESTS))))):
-            assert asked(network, order, **settings) == alone, way
+            assert asked(network, order, kv_dtype=kv_dtype, **settings) == alone, way
 
 
 def test_an_answer_is_the_same_beside_another_model() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
+from functools import partial
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -104,18 +105,27 @@ def _project(out: str, epilogue: str, first: int | None, kind: str) -> Function:
 
 
 def _attentions(first: int | None) -> Iterator[Call]:
-    for dtype in ("float32", "float16", "bfloat16"):
-        for group in (1, 2, 3, 8):
+    for dtype, fp8 in product(("float32", "float16", "bfloat16"), (False, True)):
+        # In fp8 without norms, whose last bit could choose another code.
+        for group in (1, 2, 8) if fp8 else (1, 2, 3, 8):
             given = numbers(dtype, 3, (group + 2) * 2 * 16), *(numbers(dtype, 3, 2, 320, 16) for _ in "kv")
             for enough in (decode.ENOUGH_BLOCKS, 1):  # heads apart, and together
                 yield Call(
-                    _attend(dtype, group, first, enough),
+                    _attend(dtype, group, first, enough, fp8),
                     (*given, numbers("float32", 320, 8), numbers(dtype, 16)),
                     widened=False,
                 )
 
 
-def _attend(dtype: str, group: int, first: int | None, enough: int) -> Callable[..., list[gp.GPUArray]]:
+def _cache(k: gp.GPUArray, v: gp.GPUArray, fp8: bool) -> LayerCache:
+    """Of these keys and values; in fp8 as codes, a fourth or four times of what they stand for."""
+    if not fp8:
+        return LayerCache(k.clone(), v.clone())
+    scales = (gp.full(k.shape[:3], exponent, "uint8") for exponent in (125, 129))
+    return LayerCache(*(x.astype("float8_e4m3") for x in (k, v)), *scales)
+
+
+def _attend(dtype: str, group: int, first: int | None, enough: int, fp8: bool) -> Callable[..., list[gp.GPUArray]]:
     def attend(
         qkv: gp.GPUArray, k: gp.GPUArray, v: gp.GPUArray, table: gp.GPUArray, scale: gp.GPUArray
     ) -> list[gp.GPUArray]:
@@ -131,11 +141,12 @@ def _attend(dtype: str, group: int, first: int | None, enough: int) -> Callable[
         rows = Batch(_integers(0, 0, 0), _integers(297, 298, 299), _integers(*slots), spans)
         buffers = AttentionBuffers.of(3, qkv.shape[1], heads * 16, heads, dtype)
         buffers.qkv[...] = qkv
-        cache = LayerCache(k.clone(), v.clone())
+        cache = _cache(k, v, fp8)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(decode, "ENOUGH_BLOCKS", enough)
             layer.write_and_attend(rows, cache, (table, table), buffers)
-        return [buffers.out, buffers.counters, cache.k[:, :, 290:300], cache.v[:, :, 290:300]]
+        stored = [array[:, :, 290:300] for array in cache.arrays]
+        return [buffers.out, buffers.counters, *(x.astype("float32") if fp8 else x for x in stored)]
 
     return attend
 
@@ -144,20 +155,26 @@ def _gathers() -> Iterator[Call]:
     """Keys and values of a prompt's sequence out of its blocks, the last of which it has in part."""
     table, count = [3, 0, 2], 150
 
-    def gather(k: gp.GPUArray, v: gp.GPUArray) -> list[gp.GPUArray]:
+    def gather(k: gp.GPUArray, v: gp.GPUArray, fp8: bool = False) -> list[gp.GPUArray]:
         config = TransformerConfig(hidden_size=32, num_heads=2, num_kv_heads=2, _head_dim=16)
         weights = gp.zeros((96, 32), k.dtype), gp.zeros((32, 32), k.dtype)
         layer = Attention(weights[0], None, None, weights[1], config)
         slots = gp.from_numpy(np.array([table], np.int32))
         span = Span(0, 1, count - 1)
         rows = Batch(_integers(0), _integers(count - 1), slots, (span,))
-        return list(kv_write.gathered(layer, rows, LayerCache(k, v), span))
+        return list(kv_write.gathered(layer, rows, _cache(k, v, fp8), span, k.dtype))
 
     def joined(*blocks: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
         return tuple(np.concatenate(array[table], axis=1)[:, :count] for array in blocks)
 
+    def in_fp8(*blocks: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+        k, v = joined(*blocks)
+        return k / 4, v * 4
+
     for dtype in ("float32", "float16", "bfloat16"):
         yield Call(gather, (numbers(dtype, 4, 2, 64, 16), numbers(dtype, 4, 2, 64, 16)), joined)
+        small = [numbers(dtype, 4, 2, 64, 16).astype("float8_e4m3").astype(dtype) for _ in "kv"]
+        yield Call(partial(gather, fp8=True), tuple(small), in_fp8)
 
 
 def _embeddings() -> Iterator[Call]:

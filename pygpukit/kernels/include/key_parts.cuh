@@ -3,15 +3,15 @@
 // Keys are taken in chunks of kPart positions. Each gives a largest score, a sum and a weighted sum, which are merged
 // in their order: a row's bits depend on its own sequence only.
 #pragma once
-#include "rows.cuh"
+#include "key_codes.cuh"
 
 namespace pk {
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
-constexpr int kPart = 64;      // positions of a chunk
-constexpr int kLanes = 8;      // threads that share a key
-constexpr int kCount = 8;      // elements of a head that a thread takes at once
+constexpr int kPart = 64;     // positions of a chunk
+constexpr int kLanes = 8;     // threads that share a key
+constexpr int kCount = 8;     // elements of a head that a thread takes at once
 constexpr int kMaxDim = 256;  // of a head
 
 struct AttentionCall {
@@ -22,16 +22,23 @@ struct AttentionCall {
   int rows, parts, normalises;
   int rotary;                 // elements of a head that are rotated, its first: 0 to dim
   float scale, cap, epsilon;  // cap: c of the soft cap c * tanh(score / c); 0: none
-  int places;  // whether qkv has keys and values, which are not in the cache yet
-  int enough;  // blocks that keep a device busy: with fewer, heads that share keys go apart
+  int places;                 // whether qkv has keys and values, which are not in the cache yet
+  int enough;                 // blocks that keep a device busy: with fewer, heads that share keys go apart
 };
 
-// Where a head's position 0 would lie in the cache if all of its sequence were where the block with `position` is.
-// table: of each row the blocks of its sequence. A block holds whole chunks, or all positions of a sequence.
+// Where the scale of a head's position 0 would lie in the cache if all of its sequence were where the block with
+// `position` is. table: of each row the blocks of its sequence. A block holds whole chunks, or all positions of a
+// sequence.
+__device__ __forceinline__ long long scales_of(const int *table, long long row, long long kv_head, long long position,
+                                               const AttentionCall &call) {
+  const unsigned number = static_cast<unsigned>(position) / static_cast<unsigned>(call.block);
+  return (table[row * call.blocks + number] * call.kv_heads + kv_head - number) * call.block;
+}
+
+// The same of its elements.
 __device__ __forceinline__ long long start_of(const int *table, long long row, long long kv_head, long long position,
                                               const AttentionCall &call) {
-  const unsigned number = static_cast<unsigned>(position) / static_cast<unsigned>(call.block);
-  return ((table[row * call.blocks + number] * call.kv_heads + kv_head - number) * call.block) * call.dim;
+  return scales_of(table, row, kv_head, position, call) * call.dim;
 }
 
 __device__ __forceinline__ float over_warp(float value) {
@@ -102,7 +109,8 @@ __device__ __forceinline__ void merge(State &state, const State &part) {
 // kCount elements of a head, on their way from memory.
 template <class T>
 struct Piece {
-  static constexpr int kEach = 16 / static_cast<int>(sizeof(T)), kLoads = kCount / kEach;
+  static constexpr int kLoad = 16 / static_cast<int>(sizeof(T)), kEach = kLoad < kCount ? kLoad : kCount;
+  static constexpr int kLoads = kCount / kEach;
   Held<T, kEach> loads[kLoads];
 
   __device__ __forceinline__ void load(const T *from) {
@@ -145,15 +153,17 @@ __device__ __forceinline__ Seen seen_from(long long position, const AttentionCal
 }
 
 // The keys of a chunk for the first of kAll query heads that share them, at most kHeads: shared.largest, .sum and
-// .value. own, own_at: the own key and its place after the chunk's first position, below 0 where it is in another
-// chunk.
+// .value. key_scales, value_scales: of codes, from the same position on. own, own_at: the own key and its place after
+// the chunk's first position, below 0 where it is in another chunk.
 template <class T, int kAll, int kHeads>
-__device__ __forceinline__ void chunk_of(const T *keys, const T *values, long long chunk, const Seen &seen,
+__device__ __forceinline__ void chunk_of(const T *keys, const T *values, const unsigned char *key_scales,
+                                         const unsigned char *value_scales, long long chunk, const Seen &seen,
                                          long long position, int heads, const AttentionCall &call, Shared<kAll> &shared,
                                          const Own &own, int own_at) {
+  constexpr bool kCoded = same_type<T, e4m3_t>;
   constexpr int kGroups = kThreads / kLanes;
-  // Keys that are read at once: as many bytes of each type.
-  constexpr int kTogether = 8 / static_cast<int>(sizeof(T));
+  // Keys that are read at once: as many bytes of each type but codes, of which a chunk has no more.
+  constexpr int kTogether = sizeof(T) == 1 ? 4 : 8 / static_cast<int>(sizeof(T));
   static_assert(kPart % (kGroups * kTogether) == 0, "a chunk is whole batches");
   // Of a kernel for single heads, which has registers left: pieces of a key, and keys whose values are read at once.
   constexpr bool kSingle = kAll == 1;
@@ -166,11 +176,15 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
   // Values: as many groups of threads as there are for a row's pieces; each takes every so manieth key.
   const int groups = kThreads / pieces, mine = threadIdx.x / pieces, piece = threadIdx.x % pieces;
   Piece<T> held_values[kValues];
+  unsigned char held_scales[kCoded ? kValues : 1];
   const auto read_values = [&](int begin) {
 #pragma unroll
     for (int t = 0; t < kValues; ++t) {
       const int key = begin + t * groups;
-      if (key < count && key != own_key) held_values[t].load(values + (first + key) * dim + piece * kCount);
+      if (key < count && key != own_key) {
+        held_values[t].load(values + (first + key) * dim + piece * kCount);
+        if constexpr (kCoded) held_scales[t] = value_scales[first + key];
+      }
     }
   };
   for (int begin = 0; begin < kPart; begin += kGroups * kTogether) {
@@ -179,6 +193,14 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
     for (int t = 0; t < kTogether; ++t)
 #pragma unroll
       for (int h = 0; h < kHeads; ++h) score[t][h] = 0.0f;
+    float factor[kTogether];
+    if constexpr (kCoded) {
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t) {
+        const int key = begin + t * kGroups + group;
+        factor[t] = key < count && key != own_key ? scale_of(key_scales[first + key]) : 1.0f;
+      }
+    }
     if (begin < count) {
       for (int from = member; from < pieces; from += kLanes * kSpans) {
         Piece<T> held[kSpans][kTogether];
@@ -224,6 +246,7 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
 #pragma unroll
         for (int lanes = kLanes / 2; lanes > 0; lanes /= 2)
           score[t][h] += __shfl_xor_sync(0xffffffffu, score[t][h], lanes);
+        if constexpr (kCoded) score[t][h] *= factor[t];
         if (member == 0) shared.score[h][key] = key < count ? scaled(score[t][h], call) : -__uint_as_float(0x7f800000u);
       }
     }
@@ -260,17 +283,18 @@ __device__ __forceinline__ void chunk_of(const T *keys, const T *values, long lo
       for (int t = 0; t < kValues; ++t) {
         const int key = begin + t * groups;
         if (key >= count) break;
-        float element[kCount];
+        float element[kCount], factor = 1.0f;
         if (key == own_key) {
 #pragma unroll
           for (int i = 0; i < kCount; ++i) element[i] = own.value[piece * kCount + i];
         } else {
           held_values[t].widen_to(element);
+          if constexpr (kCoded) factor = scale_of(held_scales[t]);
         }
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {
           if (h >= heads) break;
-          const float weight = shared.score[h][key];
+          const float weight = kCoded ? shared.score[h][key] * factor : shared.score[h][key];
 #pragma unroll
           for (int i = 0; i < kCount; ++i) total[h][i] = fmaf(weight, element[i], total[h][i]);
         }

@@ -40,7 +40,7 @@ class Engine:
     """Runs sequences on one network.
 
     slots: sequences of the whole context that the KV cache has room for; of shorter ones, as many more. kv_memory: its
-    size in their place, see blocks_of().
+    size in their place, see blocks_of(). kv_dtype: of keys and values, "fp8" or, by default, the weights'.
     """
 
     def __init__(
@@ -49,10 +49,11 @@ class Engine:
         slots: int = 1,
         *,
         kv_memory: str | SupportsIndex | None = None,
+        kv_dtype: str | None = None,
         name: str = "model",
     ) -> None:
-        self.network, self.name = network, name
-        self._count = blocks_of(network.config, network.dtype, network.positions, slots, kv_memory)
+        self.network, self.name, self.kv_dtype = network, name, kv_dtype or network.dtype
+        self._count = blocks_of(network.config, self.kv_dtype, network.positions, slots, kv_memory)
         self._loop: Loop | None = None
         self._making = threading.Lock()
 
@@ -66,7 +67,7 @@ class Engine:
         """All open sequences, and their keys and values; made on first use."""
         with self._making:
             if self._loop is None:
-                self._loop = Loop(self.network, self._count, name=self.name)
+                self._loop = Loop(self.network, self._count, name=self.name, kv_dtype=self.kv_dtype)
             return self._loop
 
     @property
@@ -151,14 +152,14 @@ class Engine:
         blocks, cache = self._blocks_of_its_own(len(tokens))
         prefill = Prefill(self.network, cache, len(tokens), len(blocks))
         prefill.compute([Part(tokens, 0, blocks)], layer + 1)
-        k = cache.layers[layer].k
+        k = cache.layers[layer].keys
         heads, dim = k.shape[1], k.shape[3]
         keys = k.transpose(1, 0, 2, 3).reshape(heads, len(blocks) * BLOCK, dim)[:, : len(tokens)]
         return prefill.buffers.attention.first(len(tokens)), keys
 
     def _blocks_of_its_own(self, count: int) -> tuple[Several[int], KVCache]:
         blocks = range(self._blocks(count))
-        return blocks, KVCache(self.network.config, len(blocks), BLOCK, self.network.dtype, f"{self.name}/beside")
+        return blocks, KVCache(self.network.config, len(blocks), BLOCK, self.kv_dtype, f"{self.name}/beside")
 
     def _blocks(self, positions: int) -> int:
         return -(-positions // BLOCK)

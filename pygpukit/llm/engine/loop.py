@@ -49,8 +49,9 @@ class Loop:
     """Continuous batching on one network; safe from several threads.
 
     blocks: of the KV cache, `BLOCK` positions each. max_rows, budget, max_waiting: as Scheduler's. graphs: whether
-    steps are captured; the same bits. There is no thread: of those who wait for tokens one launches a step and waits
-    for it, and everybody gets theirs. A sequence whose tokens nobody takes stands still, and gives way to others.
+    steps are captured; the same bits. kv_dtype: of keys and values, the weights' by default. There is no thread: of
+    those who wait for tokens one launches a step and waits for it, and everybody gets theirs. A sequence whose tokens
+    nobody takes stands still, and gives way to others.
     """
 
     def __init__(
@@ -63,13 +64,14 @@ class Loop:
         max_waiting: int = 256,
         graphs: bool = True,
         name: str = "model",
+        kv_dtype: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.network = network
         self.scheduler = Scheduler(
             BlockManager(blocks, BLOCK), max_rows=max_rows, budget=budget, max_waiting=max_waiting
         )
-        self.cache = KVCache(network.config, blocks, BLOCK, network.dtype, name)
+        self.cache = KVCache(network.config, blocks, BLOCK, kv_dtype or network.dtype, name)
         longest = -(-network.positions // BLOCK)
         self.steps = DecodeSteps(network, self.cache, longest, graphs)
         self.firsts = DecodeSteps(network, self.cache, longest, graphs)

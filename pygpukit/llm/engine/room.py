@@ -6,9 +6,9 @@ import operator
 from typing import TYPE_CHECKING, SupportsIndex
 
 from pygpukit.core import device
-from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import parse_memory, whole
+from pygpukit.nn.kv_cache import bytes_per_token
 
 if TYPE_CHECKING:
     from pygpukit.nn.config import TransformerConfig
@@ -37,10 +37,10 @@ def blocks_of(
     config: TransformerConfig, dtype: str, positions: int, slots: int, kv_memory: str | SupportsIndex | None
 ) -> int:
     """Blocks for so many sequences of all positions, or as many as kv_memory holds: bytes, "2GB", or "40%" of the
-    device's memory. Raises InvalidSpecError where that is not one."""
+    device's memory. dtype: of keys and values. Raises InvalidSpecError where that is not one."""
     if kv_memory is None:
         return slots * -(-positions // BLOCK)
-    each = 2 * config.num_layers * config.kv_heads * BLOCK * config.head_dim * as_dtype(dtype).itemsize
+    each = BLOCK * bytes_per_token(config, dtype)
     count = kv_bytes(kv_memory, device.get_memory_info()[1]) // each
     if count < 1:
         raise InvalidSpecError(

@@ -45,12 +45,16 @@ __device__ __forceinline__ bool is_last(int *counter, long long blocks) {
 // A step: blocks in y are query heads, blocks in z parts of the keys. A part is as many chunks as leave kParts parts or
 // fewer, which follows from the row's position alone. Up to kHeads heads that share a key head are taken together, by
 // the blocks of the first of them, where there are blocks enough without: keys are read once then. The row's own key
-// and value are rotated and put into the cache by those that see them. counters: zeros, one for a row's head.
-template <class T, int kHeads>
+// and value are rotated and put into the cache by those that see them. Kept: what the cache has, T or codes with
+// scales; of the own key and value, too, it is what the codes stand for that counts. counters: zeros, one for a row's
+// head.
+template <class T, int kHeads, class Kept = T>
 __global__ void __launch_bounds__(kThreads, 4)
-    attend_step(const T *qkv, const int *positions, const int *table, T *keys, T *values, const float *cosines,
-                const float *sines, const T *q_scale, const T *k_scale, float *parts, int *counters, T *out,
+    attend_step(const T *qkv, const int *positions, const int *table, Kept *keys, Kept *values,
+                unsigned char *key_scales, unsigned char *value_scales, const float *cosines, const float *sines,
+                const T *q_scale, const T *k_scale, float *parts, int *counters, T *out,
                 const __grid_constant__ AttentionCall call) {
+  constexpr bool kCoded = !same_type<T, Kept>;
   __shared__ Shared<kHeads> shared;
   __shared__ Own own;
   await_previous();
@@ -72,6 +76,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const long long own_start = sees_own ? start_of(table, row, kv_head, position, call) : 0;
   // Looked up before it is needed, as each further one below: a chunk's keys do not wait for it.
   long long start = start_of(table, row, kv_head, first * kPart, call);
+  const auto scales = [&](long long at) { return kCoded ? scales_of(table, row, kv_head, at, call) : 0; };
   const T *of_row = qkv + row * call.width;
   for (int item = threadIdx.x / 32; item < heads + 2; item += kWarps) {
     const bool is_query = item < heads;
@@ -85,14 +90,22 @@ __global__ void __launch_bounds__(kThreads, 4)
       turn_head(of_row + (call.heads + kv_head) * dim, k_scale, cosines, sines, position, call,
                 [&](long long i, T element) {
                   own.key[i] = widen(element);
-                  if (begin == 0) keys[own_start + position * dim + i] = element;
+                  if constexpr (!kCoded)
+                    if (begin == 0) keys[own_start + position * dim + i] = element;
                 });
+      if constexpr (kCoded)
+        encode_head(own.key, dim, begin == 0, keys + own_start + position * dim,
+                    key_scales + scales(position) + position);
     } else if (sees_own) {
       const T *value = of_row + (call.heads + call.kv_heads + kv_head) * dim;
       for (long long i = threadIdx.x % 32; i < dim; i += 32) {
         own.value[i] = widen(value[i]);
-        if (begin == 0) values[own_start + position * dim + i] = value[i];
+        if constexpr (!kCoded)
+          if (begin == 0) values[own_start + position * dim + i] = value[i];
       }
+      if constexpr (kCoded)
+        encode_head(own.value, dim, begin == 0, values + own_start + position * dim,
+                    value_scales + scales(position) + position);
     }
   }
   __syncthreads();
@@ -102,11 +115,13 @@ __global__ void __launch_bounds__(kThreads, 4)
   for (long long chunk = first; chunk <= last; ++chunk) {
     const long long next_start = chunk < last ? start_of(table, row, kv_head, (chunk + 1) * kPart, call) : 0;
     const int own_at = sees_own && chunk == seen.last ? static_cast<int>(position % kPart) : -1;
+    const long long scale = scales(chunk * kPart);
     if (heads == 1) {
-      chunk_of<T, kHeads, 1>(keys + start, values + start, chunk, seen, position, heads, call, shared, own, own_at);
+      chunk_of<Kept, kHeads, 1>(keys + start, values + start, key_scales + scale, value_scales + scale, chunk, seen,
+                                position, heads, call, shared, own, own_at);
     } else {
-      chunk_of<T, kHeads, kHeads>(keys + start, values + start, chunk, seen, position, heads, call, shared, own,
-                                  own_at);
+      chunk_of<Kept, kHeads, kHeads>(keys + start, values + start, key_scales + scale, value_scales + scale, chunk,
+                                     seen, position, heads, call, shared, own, own_at);
     }
 #pragma unroll
     for (int h = 0; h < kHeads; ++h)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
+from pygpukit.nn.attention.kv_write import CODES, kept
 from pygpukit.ops.elementwise.pointwise import CTYPES
 
 if TYPE_CHECKING:
@@ -36,10 +37,10 @@ def decode(
     heads = _heads_per_block(layer, batch.count, splits)
     partials = buffers.partials(layer.num_heads * splits * (layer.head_dim + 2))
     kernels.launch(
-        SOURCE.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {heads}>", overlapping=True),
+        SOURCE.of(f"pk::attend_step<{CTYPES[qkv.dtype.name]}, {heads}{kept(cache)}>", overlapping=True),
         (batch.count, layer.num_heads, splits),
         (_THREADS, 1, 1),
-        *(qkv, batch.positions, batch.slots, cache.k, cache.v),
+        *(qkv, batch.positions, batch.slots, *cache.operands),
         *layer.rotation_operands(tables, qkv),
         *(partials, buffers.counters, buffers.out),
         layer.call(batch, cache, qkv, tables, writes_kv=writes_kv),
@@ -67,4 +68,5 @@ def _heads_per_block(layer: Attention, rows: int, splits: int) -> int:
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that decode() can ask for."""
     for name in ("float32", "float16", "bfloat16"):
-        yield tuple(f"pk::attend_step<{CTYPES[name]}, {count}>" for count in _HEADS_PER_BLOCK)
+        for stored in ("", CODES):
+            yield tuple(f"pk::attend_step<{CTYPES[name]}, {count}{stored}>" for count in _HEADS_PER_BLOCK)

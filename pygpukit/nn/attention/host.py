@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import float32
+from pygpukit.nn.attention import codes
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def attend_on_host(layer: Attention, batch: Batch, cache: LayerCache, buffers: A
         seen = batch.positions, batch.slots, cache.k, cache.v
         native.host_attention(buffers.qkv, *seen, buffers.out, layer.scale, layer.window or 0, layer.cap or 0.0)
         return
-    arrays = [buffers.qkv, buffers.out, batch.positions, batch.slots, cache.k, cache.v]
+    arrays = [buffers.qkv, buffers.out, batch.positions, batch.slots, *cache.arrays]
     native.host_launch("attention", lambda: _attend(layer, batch, cache, buffers), arrays)
 
 
@@ -38,7 +39,7 @@ def _attend(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
     else:
         seen = np.arange(slots.shape[1]) <= positions[:, None] // cache.k.shape[2]
         used, places = np.unique(slots[seen], return_inverse=True)
-        k, v = (_converted(array, used) for array in (cache.k, cache.v))
+        k, v = (_converted(*stored, used) for stored in ((cache.k, cache.k_scales), (cache.v, cache.v_scales)))
         slots = np.zeros(slots.shape, np.int32)
         slots[seen] = places
     out = np.empty(q.shape, np.float32)
@@ -46,11 +47,13 @@ def _attend(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
     host.store(buffers.out, out)
 
 
-def _converted(array: GPUArray, blocks: Any) -> Any:
+def _converted(array: GPUArray, scales: GPUArray | None, blocks: Any) -> Any:
     """Some blocks of a cache as float32."""
     import numpy as np
 
     chosen = host.memory(array)[blocks]
+    if scales is not None:
+        return codes.decoded(chosen, host.memory(scales)[blocks])
     if array.dtype.name == "bfloat16":
         return (chosen.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return chosen.astype(np.float32)

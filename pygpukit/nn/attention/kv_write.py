@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
-from pygpukit.core.dtypes import float32
+from pygpukit.core.dtypes import DataType, float32
+from pygpukit.nn.attention import codes
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # Rotations stand in two kernels, one for prefill and one for decode: contracted apart, they would differ.
 SOURCE = kernels.KernelSpec(__file__, "attention.cu", options=kernels.SAME_BITS)
 _THREADS, PART = 128, 64  # key_parts.cuh: kThreads; kPart, positions that a block of a cache has a multiple of
+CODES = ", pk::e4m3_t"  # the last argument of kernels whose cache is in fp8
 
 
 def write_kv(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
@@ -34,31 +36,41 @@ def write_kv(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
         operands = (None if norm is None else norm.operands for norm in (layer.q_norm, layer.k_norm))
         native.host_place(qkv, batch.positions, batch.slots, cache.k, cache.v, tables, *operands)
         return
-    arrays = [qkv, batch.positions, batch.slots, cache.k, cache.v, *norms, *(tables or ())]
+    arrays = [qkv, batch.positions, batch.slots, *cache.arrays, *norms, *(tables or ())]
     native.host_launch("rope", lambda: _on_host(layer, batch, cache, tables, qkv), arrays)
 
 
-def gathered(layer: Attention, batch: Batch, cache: LayerCache, span: Span) -> tuple[GPUArray, GPUArray]:
-    """Keys and values of a span's sequence up to its end, (key heads, positions, head_dim), from its blocks."""
+def gathered(
+    layer: Attention, batch: Batch, cache: LayerCache, span: Span, dtype: DataType
+) -> tuple[GPUArray, GPUArray]:
+    """Keys and values of a span's sequence up to its end, (key heads, positions, head_dim), from its blocks; codes as
+    the numbers that they stand for, which the type has exactly."""
     count = span.start + span.end - span.first
     shape = layer.num_kv_heads, count, layer.head_dim
-    k, v = (native.empty(shape, cache.k.dtype) for _ in "kv")
+    k, v = (native.empty(shape, dtype) for _ in "kv")
     kernels.launch(
-        SOURCE.of(f"pk::gather<{CTYPES[cache.k.dtype.name]}>"),
+        SOURCE.of(f"pk::gather<{CTYPES[dtype.name]}{kept(cache)}>"),
         (-(-count // PART), layer.num_kv_heads, 2),
         (_THREADS, 1, 1),
-        *(cache.k, cache.v, batch.slots[span.first : span.first + 1], k, v, struct.pack("<q", count)),
+        *cache.operands,
+        *(batch.slots[span.first : span.first + 1], k, v),
+        struct.pack("<q", count),
         layer.call(batch, cache, k),
     )
     return k, v
 
 
+def kept(cache: LayerCache) -> str:
+    """The last argument of a kernel's template: what the cache has, where that is not the type of the rows."""
+    return CODES if cache.is_fp8 else ""
+
+
 def _on_device(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, qkv: GPUArray) -> None:
     kernels.launch(
-        SOURCE.of(f"pk::place<{CTYPES[qkv.dtype.name]}>"),
+        SOURCE.of(f"pk::place<{CTYPES[qkv.dtype.name]}{kept(cache)}>"),
         (layer.num_heads + 2 * layer.num_kv_heads, batch.count, 1),
         (32, 1, 1),
-        *(qkv, batch.positions, batch.slots, cache.k, cache.v),
+        *(qkv, batch.positions, batch.slots, *cache.operands),
         *layer.rotation_operands(tables, qkv),
         layer.call(batch, cache, qkv, tables),
     )
@@ -77,12 +89,22 @@ def _on_host(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
         cos, sin = (host.memory(table)[positions][:, None] for table in tables)
         q, k = _rotated(q, cos, sin), _rotated(k, cos, sin)
     host.store(qkv[:, : layer.q_dim], q.reshape(batch.count, layer.q_dim))
-    for target, part in ((cache.k, k), (cache.v, values[:, heads + kv_heads :])):
-        bits = _bits(part, target)
-        memory = host.memory(target)
-        for row in range(batch.count):
-            number, place = divmod(int(positions[row]), memory.shape[2])
-            memory[slots[row, number], :, place] = bits[row]
+    of_values = values[:, heads + kv_heads :]
+    for target, scales, part in ((cache.k, cache.k_scales, k), (cache.v, cache.v_scales, of_values)):
+        if scales is None:
+            _store(target, _bits(part, target), positions, slots)
+            continue
+        bits, exponents = codes.encoded(host.converted(part, qkv.dtype).astype(np.float32))
+        _store(target, bits, positions, slots)
+        _store(scales, exponents, positions, slots)
+
+
+def _store(target: GPUArray, elements: Any, positions: Any, slots: Any) -> None:
+    """The elements of each row where its position lies."""
+    memory = host.memory(target)
+    for row, position in enumerate(positions):
+        number, place = divmod(int(position), memory.shape[2])
+        memory[slots[row, number], :, place] = elements[row]
 
 
 def _rotated(x: Any, cos: Any, sin: Any) -> Any:
@@ -106,4 +128,5 @@ def _bits(values: Any, like: GPUArray) -> Any:
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that write_kv() and gathered() can ask for."""
     for name in ("float32", "float16", "bfloat16"):
-        yield f"pk::place<{CTYPES[name]}>", f"pk::gather<{CTYPES[name]}>"
+        for stored in ("", CODES):
+            yield f"pk::place<{CTYPES[name]}{stored}>", f"pk::gather<{CTYPES[name]}{stored}>"

@@ -31,8 +31,8 @@ def prefill(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
             )
             for x in (buffers.qkv, buffers.out)
         )
-        if batch.slots.ndim == 1:
+        if batch.slots.ndim == 1 and not cache.is_fp8:
             k, v = (array[span.slot, :, : span.start + count] for array in (cache.k, cache.v))
         else:
-            k, v = gathered(layer, batch, cache, span)
+            k, v = gathered(layer, batch, cache, span, buffers.qkv.dtype)
         attend(q, k, v, out, layer.scale, None, extras)
