@@ -19,7 +19,7 @@ from pygpukit.kernels import KernelSpec, builder, registry
 from pygpukit.kernels.planning import planning
 from pygpukit.models import cutlass
 from pygpukit.ops.matmul import choose
-from pygpukit.ops.matmul.cutlass import product, raster, room, scaled
+from pygpukit.ops.matmul.cutlass import grouped, product, raster, room, scaled
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import tensor_maps
 
@@ -244,6 +244,85 @@ def test_float32_is_read_along_k(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize("by_columns", [True, False])
+def test_groups_are_handed_over(by_columns: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[tuple[Any, ...]] = []
+    maps: list[tuple[int, ...]] = []
+    monkeypatch.setattr(grouped, "launch", lambda *launched: launches.append(launched))
+    told = tensor_maps.tail
+    monkeypatch.setattr(tensor_maps, "tail", lambda *fields, **more: (maps.append(fields), told(*fields, **more))[1])
+    with planning("sm_90a"):
+        x, counts = gp.zeros((700, 136), "float16"), gp.zeros(5, "int32")
+        w = gp.zeros((5, 260, 136), "float16").swapaxes(1, 2) if by_columns else gp.zeros((5, 136, 264), "float16")
+        out = gp.grouped_matmul(x, w, counts, backend="cutlass")
+    n = 260 if by_columns else 264
+    assert out.shape == (700, n)
+    ((spec, grid, block, call, a, left, b, right, ends, into),) = launches
+    flag = "false" if by_columns else "true"
+    assert spec.expression == f"pk::cutlass_grouped<cutlass::half_t, 128, 128, {flag}>"
+    assert grid == (2 * (2 + 5 + 1) * 3, 1, 1) and block == (384, 1, 1)
+    assert call[:24] == np.array([700, n, 136, 5], np.int32).tobytes() + np.int64(264).tobytes()
+    assert (ends.dtype, ends.shape, into.shape) == (gp.int64, (5,), (700, 264))  # rows of whole 16 bytes
+    operand = (2, 64, 136, 260, 136, 5, 260 * 136) if by_columns else (2, 32, 264, 136, 264, 5, 264 * 136)
+    assert maps == [(2, 128, 136, 700, 136, 1, 0), operand]
+    assert len(left) == len(right) == 120 and (a.shape, b.size) == ((700, 136), w.size)
+
+
+def tiles_of(ends: list[int], rows: int, n: int, clusters: int) -> list[tuple[int, int, int]]:
+    """First row, tile of columns and group of each block's tiles, as grouped.cu counts."""
+    across, found = -(-n // 128), []
+    for block in range(2 * clusters):
+        turn, group, begin, before = block // 2, 0, 0, 0
+        while group <= len(ends):
+            end = ends[group] if group < len(ends) else rows
+            below = -(-(end - begin) // 256)
+            if turn - before < below * across:
+                place = turn - before
+                found.append((begin + (place % below * 2 + block % 2) * 128, place // below, group))
+                turn += clusters
+            else:
+                begin, before, group = end, before + below * across, group + 1
+    return found
+
+
+def test_every_row_of_a_group_has_its_tile(rng: np.random.Generator) -> None:
+    for _ in range(60):
+        groups, n, clusters = (int(x) for x in rng.integers(1, (9, 700, 70)))
+        counts = rng.integers(0, 600, groups) * rng.integers(0, 2, groups)
+        rows = int(counts.sum() + rng.integers(0, 300))
+        ends = np.cumsum(counts).tolist()
+        found = tiles_of(ends, rows, n, clusters)
+        assert len(set(found)) == len(found), f"seed {SEED}"
+        owner = np.searchsorted(ends, np.arange(rows), side="right")  # of rows after the last end: one more
+        made = np.zeros((rows, -(-n // 128)), int)
+        for row, column, group in found:
+            made[row : row + 128, column] += owner[row : row + 128] == group
+        assert np.all(made == 1), f"{counts} of {rows} by {clusters} clusters, seed {SEED}"
+        assert len(found) <= 2 * grouped._tiles(rows, groups, n)
+
+
+def test_groups_that_it_does_not_take_are_refused(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w, counts = gp.zeros((32, 16), "float16"), gp.zeros((2, 16, 8), "float16"), gp.zeros(2, "int32")
+
+    def said(x: gp.GPUArray, w: gp.GPUArray) -> str:
+        with pytest.raises(GPUError) as caught:
+            gp.grouped_matmul(x, w, counts, backend="cutlass")
+        return str(caught.value)
+
+    assert "the simulated device does not run CUTLASS's kernels" in said(x, w)
+    with pytest.raises(ValueError, match=r"backend='tile'; it is 'cutlass', or None"):
+        gp.grouped_matmul(x, w, counts, backend="tile")
+    with planning("sm_90a"):
+        assert "multiply float16 and bfloat16, not float32" in said(x.astype("float32"), w.astype("float32"))
+        assert gp.grouped_matmul(x[:0], w, counts, backend="cutlass").shape == (0, 8)
+    with planning("sm_80"):
+        assert "those of SM 9.0; this device is SM 8.0" in said(x, w)
+    monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
+    with planning("sm_90a"):
+        assert "fetch them with: pygpukit get cutlass; leave backend out" in said(x, w)
+
+
 def refused(*settings: Any, **more: Any) -> str:
     with pytest.raises(GPUError) as caught:
         gp.matmul(*settings, backend="cutlass", **more)
@@ -291,8 +370,8 @@ def test_plans_take_it_where_the_table_says_that_it_is_faster() -> None:
 
 
 def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = [unit for one in (product, scaled) for unit in registry.units(one.SOURCE.source)]
-    assert len(listed) == 36 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
+    listed = [unit for one in (product, scaled, grouped) for unit in registry.units(one.SOURCE.source)]
+    assert len(listed) == 40 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
     monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
     assert not any(unit.is_ahead("sm_90a") for unit in listed)
     assert list(registry.units(product.SOURCE.source)) == listed[:18]  # and found in a bundle without them
@@ -304,6 +383,7 @@ def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypat
     ("source", "kind", "instruction"),
     [
         (product.SOURCE, "<cutlass::bfloat16_t, 128, 256, 2, false, true>", "m64n256k16.f32.bf16.bf16"),
+        (grouped.SOURCE, "<cutlass::bfloat16_t, 128, 128, true>", "m64n128k16.f32.bf16.bf16"),
         (scaled.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, 128, 2, true>", "m64n128k32.f32.e4m3.e4m3"),
         (scaled.SOURCE, "<cutlass::float_e5m2_t, cutlass::half_t, 192, 2, false>", "m64n192k32.f32.e5m2.e5m2"),
     ],

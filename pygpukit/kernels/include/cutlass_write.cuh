@@ -1,5 +1,6 @@
 // cutlass_write.cuh: how CUTLASS's kernels for SM 9.0 write a result here: scaled and rounded, in pieces of 64 rows and
-// 128 bytes that tensor copies store. It takes the place of their collective epilogue, and needs no operand of its own.
+// 128 bytes that tensor copies store, or threads. It takes the place of their collective epilogue, and needs no operand
+// of its own.
 #pragma once
 #include "hopper_out.cuh"
 
@@ -30,8 +31,30 @@ __device__ __forceinline__ void store_matrices(unsigned address, const unsigned 
                : "memory");
 }
 
-// Result: of 16 or 32 bits. Tile: rows, columns and depth of a block.
-template <class Result, class Tile, int How = kSums>
+// A result as a tensor map describes it: tensor copies store its pieces, and none of what lies beyond it.
+struct MappedResult {
+  const h::TensorMap *to;
+  __device__ __forceinline__ void prefetch() const { h::fetch_map(*to); }
+  template <int Rows>
+  static __device__ __forceinline__ int row_of(int tile) {
+    return tile * Rows;
+  }
+  static __device__ __forceinline__ float kept(float sum, int) { return sum; }
+  // Until all of a warp group's pieces but the last KeptBack have left.
+  template <int KeptBack>
+  static __device__ __forceinline__ void await(int thread) {
+    if (thread == 0) cute::tma_store_wait<KeptBack>();
+  }
+  __device__ __forceinline__ void store(unsigned char *piece, int column, int row, int matrix, int thread) const {
+    if (thread == 0) {
+      cute::SM90_TMA_STORE_3D::copy(to, piece, column, row, matrix);
+      cute::tma_store_arrive();
+    }
+  }
+};
+
+// Result: of 16 or 32 bits. Tile: rows, columns and depth of a block. To: where a group's pieces go.
+template <class Result, class Tile, int How = kSums, class To = MappedResult>
 struct CutlassWriter {
   using ElementC = void;
   using ElementD = Result;
@@ -46,8 +69,7 @@ struct CutlassWriter {
   static constexpr int kColumns = kPieceLine / sizeof(Result);
 
   struct Arguments {};
-  struct Params {
-    const h::TensorMap *to;
+  struct Params : To {
     float factor;
     LineScales lines;
   };
@@ -58,7 +80,7 @@ struct CutlassWriter {
   const Params &params;
   __device__ __forceinline__ CutlassWriter(const Params &params, TensorStorage &) : params(params) {}
 
-  static __device__ __forceinline__ void prefetch_tma_descriptors(const Params &params) { h::fetch_map(*params.to); }
+  static __device__ __forceinline__ void prefetch_tma_descriptors(const Params &params) { params.prefetch(); }
   static constexpr int get_load_pipe_increment(Tile) { return 1; }
   static constexpr int get_store_pipe_increment(Tile) { return 1; }
   __device__ __forceinline__ bool is_producer_load_needed() const { return false; }
@@ -80,20 +102,20 @@ struct CutlassWriter {
     bool second = false;
 #pragma unroll
     for (int part = 0; part < cute::size(sums) / kOfThread; ++part) {
-      const int first =
-          cute::get<0>(at) * cute::size<0>(Tile{}) + (part * kGroupsOfTile + thread / h::kGroup) * kPieceRows;
+      const int first = To::template row_of<cute::size<0>(Tile{})>(cute::get<0>(at)) +
+                        (part * kGroupsOfTile + thread / h::kGroup) * kPieceRows;
       float of_rows[2] = {1.0f, 1.0f};
       if (How == kTimesScales)
         for (int r = 0; r < 2; ++r) of_rows[r] = params.lines.of_row(first + warp * 16 + lane / 4 + 8 * r);
 #pragma unroll
       for (int from = 0; from < cute::size<1>(Tile{}); from += kColumns) {
         unsigned char *const piece = room.pieces[group][second];
-        if (thread % h::kGroup == 0) cute::tma_store_wait<kPieces - 1>();
+        To::template await<kPieces - 1>(thread % h::kGroup);
         cutlass::arch::NamedBarrier::sync(h::kGroup, group);
         float numbers[kColumns / 2];
 #pragma unroll
         for (int i = 0; i < kColumns / 2; ++i) {
-          numbers[i] = sums(part * kOfThread + from / 2 + i);
+          numbers[i] = params.kept(sums(part * kOfThread + from / 2 + i), cute::get<3>(at));
           if (How == kTimesScales)
             numbers[i] *= of_rows[i / 2 % 2] * params.lines.of_column(column + from + i / 4 * 8 + lane % 4 * 2 + i % 2);
           if (How != kSums) numbers[i] *= params.factor;
@@ -101,21 +123,18 @@ struct CutlassWriter {
         write(numbers, piece, warp, lane);
         h::publish_to_stores();
         cutlass::arch::NamedBarrier::sync(h::kGroup, group);
-        if (thread % h::kGroup == 0) {
-          cute::SM90_TMA_STORE_3D::copy(params.to, piece, column + from, first, cute::get<3>(at));
-          cute::tma_store_arrive();
-        }
+        params.store(piece, column + from, first, cute::get<3>(at), thread % h::kGroup);
         second = !second;
       }
     }
     // The next tile begins with the first piece, which is then still on its way where this one has an odd number.
-    if (cute::size<1>(Tile{}) / kColumns % kPieces != 0 && thread % h::kGroup == 0) cute::tma_store_wait<0>();
+    if (cute::size<1>(Tile{}) / kColumns % kPieces != 0) To::template await<0>(thread % h::kGroup);
     return cute::make_tuple(loads, stores);
   }
 
   __device__ __forceinline__ auto store_tail(LoadPipeline, LoadPipelineState loads, StorePipeline,
                                              StorePipelineState stores) {
-    cute::tma_store_wait<0>();
+    To::template await<0>(threadIdx.x % h::kGroup);
     return cute::make_tuple(loads, stores);
   }
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.array import promotion
 from pygpukit.core.dtypes import int32, int64
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.errors import DTypeError, GPUError, ShapeError
 from pygpukit.kernels import lost
 from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise import clamp
 from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
+from pygpukit.ops.matmul.cutlass import grouped as cutlass_grouped
 from pygpukit.ops.matmul.host import on_host
 from pygpukit.ops.matmul.problem import MAX_BATCH, family
 from pygpukit.ops.matmul.sm90 import grouped as sm90_grouped
@@ -28,14 +29,16 @@ __all__ = ["grouped_matmul"]
 
 
 @prepared
-def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
+def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray, *, backend: str | None = None) -> GPUArray:
     """x (R, k) in groups of neighbouring rows, each times its weight of w (G, k, n), gives (R, n).
 
     counts (G,) of int32 or int64, on the device: rows of each group; it is not read by the host, so that a router's
     result can be used at once. A group may be empty. Rows that no group has become 0; a count below 0 is 0, and counts
     end with the rows. x and w: one float type, any strides. Summed in float32 (float64 for it); float16 and bfloat16 on
     tensor cores where matmul_plan() says "tile". A row's bits are those of matmul() by the same plan, whatever the
-    groups. Asynchronous. Raises ShapeError, DTypeError, DeviceMismatchError.
+    groups. backend: None for the fastest, or "cutlass": float16 and bfloat16 by CUTLASS's kernel on SM 9.0, where its
+    headers were fetched. Asynchronous. Raises ShapeError, DTypeError, DeviceMismatchError, ValueError for another
+    backend, GPUError where that one does not take the product.
     """
     what = "grouped_matmul"
     x, w, counts = (check_array(array, f"{what}: {name}") for name, array in (("x", x), ("w", w), ("counts", counts)))
@@ -50,10 +53,18 @@ def grouped_matmul(x: GPUArray, w: GPUArray, counts: GPUArray) -> GPUArray:
             "they must be (R, k), (G, k, n) and (G,)"
         )
     check_devices(what, x, w, counts)
+    if backend not in (None, cutlass_grouped.BACKEND):
+        raise ValueError(
+            f"{what}: backend={backend!r}; it is {cutlass_grouped.BACKEND!r}, or None for the fastest kernel"
+        )
+    if backend and x.shape[0] and w.shape[2] and (why := cutlass_grouped.unsupported(x, w)):
+        raise GPUError(f"{what}: backend={backend!r}: {why}; leave backend out for the fastest kernel")
     out = native.empty((x.shape[0], w.shape[2]), x.dtype)
     if not out.size:
         return out
-    if host.computes():
+    if backend:
+        cutlass_grouped.product(x, w, counts, out)
+    elif host.computes():
         native.host_launch(what, lambda: _on_host(x, w, counts, out), [x, w, counts, out])
     else:
         if counts.dtype == int64:  # what int32 cannot hold is more than all rows, or less than none

@@ -13,7 +13,7 @@ from rounded import TOLERANCE, agree, normal, to_float64
 
 import pygpukit as gp
 from pygpukit import ops
-from pygpukit.ops.matmul import linear
+from pygpukit.ops.matmul.linear import ACTIVATIONS
 
 pytestmark = pytest.mark.usefixtures("operation_backend")
 
@@ -30,7 +30,7 @@ FORMULAS: dict[str | None, Callable[[Values], Values]] = {
 }
 
 
-@pytest.mark.parametrize("act", linear.ACTIVATIONS)
+@pytest.mark.parametrize("act", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_linear(dtype: str, act: Any) -> None:
     (x, a), (w, b), (bias, c) = normal(dtype, 3, 5, 11), normal(dtype, 18, 11), normal(dtype, 36)
