@@ -105,7 +105,7 @@ _lock = threading.Lock()
 _asked: dict[str, int] = {}  # how often this process compiled with the flags
 _Stamp = tuple[int, ...]
 _ready: dict[tuple[Path, str], _Stamp | None] = {}  # the flags' precompiled header as it was found intact
-_verified: dict[Path, _Stamp] = {}  # files as they were found to hold what they should
+_verified: dict[str, _Stamp] = {}  # files as they were found to hold what they should
 
 
 def folder() -> Path:
@@ -154,13 +154,12 @@ def _folder(process: int, root: Path) -> Path:
 def _mend(headers: Path) -> None:
     """Writes every header that is not as it should be again, and takes away what does not belong there. Raises
     OSError where that cannot be done, or the folder is gone."""
-    files = _header_files()
-    damaged = [name for name, text in files.items() if not _holds(headers / name, text)]
-    folders = {parent.as_posix() for name in files for parent in Path(name).parents if parent.name}
-    for path in [path for name in ("", *folders) for path in (headers / name).iterdir()]:
-        name = path.relative_to(headers).as_posix()
-        if name not in files and name not in folders and name != "precompiled":
-            damaged.append(name)
+    files, folders = _header_files(), _header_folders()
+    damaged = [name for name, text in files.items() if not _holds(f"{headers}/{name}", text)]
+    for within in ("", *folders):
+        with os.scandir(f"{headers}/{within}") as entries:
+            paths = [f"{within}/{entry.name}" if within else entry.name for entry in entries]
+        damaged += [name for name in paths if name not in files and name not in folders and name != "precompiled"]
     for name in damaged:
         _discard(headers / name, name in files)
         if name in files:
@@ -171,7 +170,7 @@ def _mend(headers: Path) -> None:
             _ready.clear()
 
 
-def _holds(path: Path, text: str) -> bool:
+def _holds(path: str, text: str) -> bool:
     """True where the file holds that text; read only when it has changed since it was found to."""
     try:
         stamp = _stamp(path)
@@ -185,9 +184,9 @@ def _holds(path: Path, text: str) -> bool:
     return whole
 
 
-def _stamp(path: Path) -> _Stamp:
+def _stamp(path: str | Path) -> _Stamp:
     """The stamp that changes when a file does. Raises OSError unless it is a regular file."""
-    status = path.lstat()
+    status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{path} is not a regular file")
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
@@ -262,6 +261,12 @@ def _header_files() -> dict[str, str]:
     return files | without_macros({name: text for name, text in shim.items() if name.endswith(".h")})
 
 
+@cache
+def _header_folders() -> frozenset[str]:
+    """The folders that headers lie in, below that of all."""
+    return frozenset(parent.as_posix() for name in _header_files() for parent in Path(name).parents if parent.name)
+
+
 def compiler_environment() -> dict[str, str]:
     """Messages in English with plain quotes, whatever the user's language; and no folders that no option names."""
     environment = {**os.environ, "LC_ALL": "C"}
@@ -275,14 +280,14 @@ def is_precompiled(path: str) -> bool:
     return path.endswith(".gch")
 
 
-def prelude(command: Sequence[str], identity: str) -> Path:
+def prelude(headers: Path, command: Sequence[str], identity: str) -> Path:
     """The header that a kernel compiled with these flags includes first; precompiled where that is at hand.
 
-    `command` is the compiler and every flag of the compile but the kernel's own; `identity` says which compiler it is.
-    The second time that a process asks for the same it has the header precompiled in the background.
+    `headers`: folder(). `command` is the compiler and every flag of the compile but the kernel's own; `identity` says
+    which compiler it is. The second time that a process asks for the same it has the header precompiled in the
+    background.
     """
     key = blake2b("\0".join((identity, *command)).encode(), digest_size=8).hexdigest()
-    headers = folder()
     precompiled = headers / "precompiled" / key
     with _lock:
         ready = _as_before(precompiled, _ready.get((headers, key))) or _intact(precompiled)

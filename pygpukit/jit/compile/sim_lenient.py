@@ -80,12 +80,12 @@ class _Places:
     def __init__(self, text: str) -> None:
         self._text, self._bodies = text, bodies(blank(text))
         self._breaks = [match.start() for match in re.finditer("\n", text)]
-        lines = Lines(text, "")
-        self._ranges = [(self._place(one.start, lines), self._place(one.end, lines)) for one in self._bodies]
+        self._lines = Lines(text, "")
+        self._ranges = [(self._place(one.start), self._place(one.end)) for one in self._bodies]
 
-    def _place(self, offset: int, lines: Lines) -> tuple[str, int, int]:
+    def _place(self, offset: int) -> tuple[str, int, int]:
         before = bisect_left(self._breaks, offset)
-        file, line = lines.origin(before + 1)
+        file, line = self._lines.origin(before + 1)
         return file, line, offset - (self._breaks[before - 1] if before else -1)
 
     def body_of(self, error: re.Match[str]) -> int | None:
@@ -105,7 +105,7 @@ class _Places:
             body = self._bodies[number]
             # A constexpr function that has a value must return one, of whatever type.
             value = "return __PRETTY_FUNCTION__;" if self._returns(body) else ""
-            back = back_to(self._text, body.start, body.end, "")
+            back = back_to(self._text, body.start, body.end, self._lines)
             pieces += [
                 self._text[done : body.start],
                 "{",

@@ -37,6 +37,7 @@ _OPAQUE = re.compile(
       | (?<![\w'])(?:u8|[uUL])?'(?:\\.|[^'\\\n])*'?""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SCOPES = re.compile(
     r"\bnamespace\b(?P<space>[^;{}()=]*)\{|\bextern\s*\{|(?P<open>\{)|(?P<close>\})"
     r"|(?P<shared>\b(?:extern|__shared__)\b[^;{}]*;)"
@@ -92,7 +93,12 @@ class Prepared:
 
 def blank(source: str) -> str:
     """The source with comments, strings and preprocessor lines replaced by blanks; offsets and lines stay."""
-    return _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
+    return _OPAQUE.sub(_blanks, source)
+
+
+def _blanks(match: re.Match[str]) -> str:
+    text = match.group()
+    return re.sub(r"[^\n]", " ", text) if "\n" in text else " " * len(text)
 
 
 def without_empty_asm(source: str) -> str:
@@ -100,7 +106,7 @@ def without_empty_asm(source: str) -> str:
     Offsets and lines stay."""
     if "asm" not in source:
         return source
-    code = re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match.group()), source, flags=re.DOTALL)
+    code = _COMMENT.sub(_blanks, source)
 
     def replaced(match: re.Match[str]) -> str:
         words = "__pk_fence()" if len(match.group()) >= len("__pk_fence()") else "(void)0"
@@ -180,11 +186,11 @@ def prepare(
 def _without_c_linkage(source: str, name: str) -> str:
     """The source with C++ names for what is declared extern "C": nothing here asks for the others, and a compiler has
     its own idea of functions that are called exit or memcpy."""
-    pieces, done = [], 0
+    pieces, done, lines = [], 0, Lines(source, name)
     for match in re.finditer(r"\bextern\b", blank(source)):
         if language := re.compile(r'extern\s*"C"').match(source, match.start()):
             end = language.end()
-            pieces += [source[done : end - 1], '++"', back_to(source, end - 3, end, name)]
+            pieces += [source[done : end - 1], '++"', back_to(source, end - 3, end, lines)]
             done = end
     return "".join(pieces) + source[done:]
 
@@ -321,7 +327,7 @@ def _rewrite_dynamic_shared(source: str, name: str) -> tuple[str, list[str]]:
 
     In a function the pointer is a constant; outside one it is a variable that the returned statements set.
     """
-    code = blank(source)
+    code, lines = blank(source), Lines(source, name)
     scopes: list[str | None] = []  # open braces: a namespace's name, "" where names stay plain, None for anything else
     pieces: list[str] = []
     binds: list[str] = []
@@ -342,7 +348,7 @@ def _rewrite_dynamic_shared(source: str, name: str) -> tuple[str, list[str]]:
             if None not in scopes:
                 qualified = "::".join([scope for scope in scopes if scope] + [variable])
                 binds.append(f" {qualified} = pk_sim_dynamic<{kind}>({_quoted(variable)});")
-            pieces += [source[done : match.start()], text, back_to(source, match.start(), match.end(), name)]
+            pieces += [source[done : match.start()], text, back_to(source, match.start(), match.end(), lines)]
             done = match.end()
     return "".join(pieces) + source[done:], binds
 
@@ -361,12 +367,15 @@ def _dynamic(declaration: str, in_function: bool) -> tuple[str, str, str] | None
     return f"PK_SIM_STATE pk_sim_pointer<{kind}> {match['name']};", match["name"], kind
 
 
-def back_to(source: str, start: int, end: int, name: str) -> str:
-    """The text that puts what follows a replaced declaration back at its line and column; "" if none is there."""
+def back_to(source: str, start: int, end: int, lines: Lines, columns: bool = True) -> str:
+    """The text that puts what follows a replaced declaration back at its line and column; "" if none is there.
+
+    lines: those of the source. columns: False where they are not the user's, as after the preprocessor.
+    """
     line_end = source.find("\n", end)
     rest = source[end : line_end if line_end >= 0 else len(source)]
     if not rest.strip(" \t\r;}") and "\n" not in source[start:end]:
         return ""
     line, column = _place(source, end)
-    file, origin = Lines(source, name).origin(line)
-    return "\n" + directive(origin, file) + " " * (column - 1)
+    file, origin = lines.origin(line)
+    return "\n" + directive(origin, file) + " " * (column - 1 if columns else 0)

@@ -150,7 +150,9 @@ def compile(
         until = ["-o", str(image), *_link_flags(command)] if at_once else []
         language, own = _translate(options)
         flags = [*command, *_FLAGS, *_compiler_flags(command), *_check_flags(check, command, step_limit), *language]
-        first = sim_headers.prelude(flags, compiler_identity()) if _is_gcc(command) else headers / sim_headers.PRELUDE
+        first = headers / sim_headers.PRELUDE
+        if _is_gcc(command):
+            first = sim_headers.prelude(headers, flags, compiler_identity())
         inputs = [
             *flags, "-x", "c++", "-include", str(first), "-include", str(macros_file),
             "-iquote", str(ours), *own, "-iquote", str(Path.cwd()), "-I", str(headers), str(text),

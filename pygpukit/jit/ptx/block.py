@@ -44,10 +44,7 @@ class Block:
                 self.lines.append(f"constexpr auto {name} = pk_ptx_constant({operand.expression});")
             elif operand.output:
                 self._outputs[index] = len(self.lines)
-                first = f" = pk_ptx_in<{self._kind(operand)}>(pk_ptx_to_{index})" if operand.read else ""
-                self.lines.append(
-                    f"auto &pk_ptx_to_{index} = ({operand.expression}); {self._kind(operand)} {name}{first};"
-                )
+                self.lines.append("")
             elif operand.letter != "C":
                 self.lines.append(
                     f"{self._kind(operand)} {name} = pk_ptx_in<{self._kind(operand)}>({operand.expression});"
@@ -56,11 +53,13 @@ class Block:
     def end(self) -> None:
         """Hands the results out."""
         for index, line in self._outputs.items():
-            to = f"pk_ptx_to_{index}"
+            name, to = _operand_name(index), f"pk_ptx_to_{index}"
             if index not in self._kept:
-                self.lines.append(f"{to} = pk_ptx_out<pk_ptx_plain<decltype({to})>>({_operand_name(index)});")
-            elif index not in self._named:
-                self.lines[line] = ""
+                self.lines.append(f"{to} = pk_ptx_out<pk_ptx_plain<decltype({to})>>({name});")
+            if index in self._named or index not in self._kept:
+                operand = self.operands[index]
+                first = f" = pk_ptx_in<{self._kind(operand)}>({to})" if operand.read else ""
+                self.lines[line] = f"auto &{to} = ({operand.expression}); {self._kind(operand)} {name}{first};"
 
     def place(self, term: Term) -> str:
         """The variable of the source that is an operand which is read and written: what changes it does so later, and

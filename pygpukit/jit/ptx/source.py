@@ -72,8 +72,8 @@ def with_ptx(
 
 
 def _header(text: str, name: str) -> tuple[str, tuple[str, ...]]:
-    """One of the package's headers, which no command line says anything to."""
-    translated = _translated(text, name, MACROS, expanded=True)
+    """One of the package's headers, which no command line says anything to. Nobody reads its columns."""
+    translated = _translated(text, name, MACROS, expanded=True, columns=False)
     return translated.text, translated.headers
 
 
@@ -89,22 +89,25 @@ def _hidden(source: str, defines: Mapping[str, str], folders: Sequence[Path]) ->
     return has_keyword or ("asm" in source and bool(IN_MACRO.search(source))) or _in_headers(source, folders)
 
 
-def _translated(plain: str, name: str, macros: Mapping[str, str], expanded: bool = False) -> Source:
+def _translated(
+    plain: str, name: str, macros: Mapping[str, str], expanded: bool = False, columns: bool = True
+) -> Source:
     code = blank(plain)
     if not KEYWORD.search(code):
         return Source(plain, expanded=expanded)
     from pygpukit.jit.ptx.fault import MacroInStatement, PtxFault
     from pygpukit.jit.ptx.translate import translate
 
+    lines = Lines(plain, name)
     try:
         text, headers = translate(
-            plain, code, _compiled(plain, macros), lambda start, end: back_to(plain, start, end, name)
+            plain, code, _compiled(plain, macros), lambda start, end: back_to(plain, start, end, lines, columns)
         )
     except PtxFault as fault:
         if isinstance(fault, MacroInStatement) and not expanded:
             raise
         line, column = plain.count("\n", 0, fault.offset) + 1, fault.offset - plain.rfind("\n", 0, fault.offset)
-        file, line_of_file = Lines(plain, name).origin(line)
+        file, line_of_file = lines.origin(line)
         raise compile_error(name, f"{file}:{line_of_file}:{column}: error: {fault.text}", plain) from None
     return Source(text, headers, expanded=expanded)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pygpukit.jit.ptx.fault import PtxFault
 
@@ -27,11 +28,12 @@ _REFERENCE = re.compile(
 )
 # An expression up to its bracket, with nothing in it that could hide one.
 _PLAIN = re.compile(r"((?:[^][(){}\"'/\\]|\[[^][(){}\"'/\\]*\])*)\)")
+# An operand as most are, with the comma after it.
+_USUAL = re.compile(r'\s*"(?P<constraint>[=+&]*[A-Za-z])"\s*\(' + _PLAIN.pattern + r"\s*(?P<comma>,?)")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """letter: the constraint without = + &."""
 
     letter: str
@@ -165,6 +167,12 @@ class _Reader:
         if self._peek() in ":)":
             return True
         while True:
+            if usual := _USUAL.match(self._source, self._at):
+                operands.append(_operand(usual[1], usual[2], output, "", usual.start(1) - 1))
+                self._at = usual.end()
+                if self._has_next(usual["comma"], operands):
+                    continue
+                return True
             self._skip()
             name, at = "", self._at
             if match := _NAME.match(self._source, self._at):
@@ -180,10 +188,14 @@ class _Reader:
             self._expect("(", "after a constraint")
             expression = self._until_closed()
             operands.append(_operand(strings[0], expression, output, name, at))
-            if len(operands) > _MAX_OPERANDS:
-                raise PtxFault(f"asm statement: more than {_MAX_OPERANDS} operands", at)
-            if not self._take(",") and self._peek() not in ('"', "#"):  # NVRTC wants no comma
+            if not self._has_next("," if self._take(",") else "", operands):
                 return True
+
+    def _has_next(self, comma: str, operands: list[Operand]) -> bool:
+        """True where another operand follows the latest: NVRTC wants no comma."""
+        if len(operands) > _MAX_OPERANDS:
+            raise PtxFault(f"asm statement: more than {_MAX_OPERANDS} operands", operands[-1].offset)
+        return bool(comma) or self._peek() in ('"', "#")
 
     def _until_closed(self) -> str:
         """The text before the bracket that closes the one just taken."""

@@ -1,6 +1,6 @@
 // hopper_out.cuh: what a warp writes of a product on SM 9.0 at a time, and sums rounded two at a time.
 #pragma once
-#include "hopper.cuh"
+#include "hopper_products.cuh"
 
 namespace pk {
 

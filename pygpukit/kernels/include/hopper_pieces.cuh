@@ -1,38 +1,11 @@
 // hopper_pieces.cuh: how a warp writes its part of a product of 16-bit floats on SM 9.0 by itself: rounded, transposed
-// in shared memory, and stored 16 bytes a lane; and products of 160 columns.
+// in shared memory, and stored 16 bytes a lane.
 #pragma once
 #include "hopper_out.cuh"
 
 namespace pk {
 
 constexpr int kColumnsOut = kLineOut / 2;  // that a warp writes at a time
-
-// 64 rows times 160 columns: see hopper.cuh.
-#define PK_FIVE(s, i) "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4])
-#define PK_TWENTY(s, i) PK_FIVE(s, i), PK_FIVE(s, i + 5), PK_FIVE(s, i + 10), PK_FIVE(s, i + 15)
-#define PK_PRODUCT_160(Element, kind)                                                                                \
-  template <int ATransposed, int BTransposed>                                                                        \
-  __device__ __forceinline__ void start_product(Element, h::Sums<160> &sums, unsigned long long a,                   \
-                                                unsigned long long b, int more) {                                    \
-    asm volatile(                                                                                                    \
-        "{\n"                                                                                                        \
-        ".reg .pred add;\n"                                                                                          \
-        "setp.ne.b32 add, %82, 0;\n"                                                                                 \
-        "wgmma.mma_async.sync.aligned.m64n160" kind                                                                  \
-        " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "               \
-        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "       \
-        "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "       \
-        "%60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, %80, " \
-        "%81, add, 1, 1, %83, %84;\n"                                                                                \
-        "}"                                                                                                          \
-        : PK_TWENTY(sums, 0), PK_TWENTY(sums, 20), PK_TWENTY(sums, 40), PK_TWENTY(sums, 60)                          \
-        : "l"(a), "l"(b), "r"(more), "n"(ATransposed), "n"(BTransposed));                                            \
-  }
-PK_PRODUCT_160(half_t, "k16.f32.f16.f16")
-PK_PRODUCT_160(bfloat16_t, "k16.f32.bf16.bf16")
-#undef PK_PRODUCT_160
-#undef PK_TWENTY
-#undef PK_FIVE
 
 // Four matrices of 8 x 8 numbers of 16 bits into shared memory: word i of lane l has numbers l % 4 * 2 and the next of
 // line l / 4 of matrix i; lane l has the address of line l % 8 of matrix l / 8.

@@ -4,7 +4,7 @@
 // see of the image, and the weights, to shared memory, 16 bytes at a time and some steps ahead. What lies outside the
 // image is copied as zeros, so the image is read where it lies. The sum runs over kernel row, kernel column and
 // channel, in steps of 128 bytes of channels, in ascending order, in float32: the bits of tile.cu.
-#include "hopper.cuh"
+#include "hopper_products.cuh"
 #include "overlap.cuh"
 #include "pack.cuh"
 
