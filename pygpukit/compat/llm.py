@@ -24,8 +24,8 @@ def load_model_from_safetensors(
 ) -> CausalTransformerModel:
     """load() of a folder or file. spec: the architecture, found by config.json or the tensors where it is left out.
 
-    A lone .safetensors file needs the config.json that lies beside it. repack_weights: weights are always in memory of
-    their own. Raises as load().
+    Without a config.json the sizes are those of the tensors' shapes; see load(). repack_weights: weights are always in
+    memory of their own. Raises as load().
     """
     return load(model_path, dtype=dtype, spec=spec, progress=False)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
@@ -23,6 +24,7 @@ from pygpukit.llm.models import (
     prefix_of,
     read_config,
 )
+from pygpukit.llm.models.shapes import fields_of
 from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
 from pygpukit.models.tokenizer.ending import generation_of
 from pygpukit.nn.config import TransformerConfig
@@ -53,6 +55,7 @@ def load(
     progress: bool | OnProgress = True,
     revision: str | None = None,
     quantize: str | None = None,
+    config: Mapping[str, Any] | None = None,
 ) -> CausalTransformerModel:
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
 
@@ -66,7 +69,8 @@ def load(
     of each position; by default dtype. name: what its memory and launches are called. progress: a bar, or a function
     (bytes done, bytes in all, tensor). quantize: "int8", "int4" or "fp8", to round the weights of products to, but for
     those that the file has in few bits; model.quantisation_errors tells what that changes of each, model.text_error()
-    what of a text.
+    what of a text. config: fields of config.json that count before the model's own; of a model without a config.json
+    what its shapes do not say, such as {"num_attention_heads": 32, "rope_theta": 500000.0}.
 
     Raises ValueError for another quantize, ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for
     an architecture that is not there, and before any file is read for a context or slots below 1, and for another
@@ -97,12 +101,13 @@ def load(
             spec=spec,
             progress=progress,
             quantize=quantize,
+            config=config,
         )
         coming.wait(progress is True)
         if quantize is not None:
             loaded.load_reference = lambda: load(
                 model, dtype=loaded.dtype, context=loaded.context, name=f"{loaded.name}-whole", spec=spec,
-                progress=False, revision=revision,
+                progress=False, revision=revision, config=config,
             )  # fmt: skip
         return loaded
     finally:
@@ -121,21 +126,25 @@ def from_checkpoint(
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = False,
     quantize: str | None = None,
+    config: Mapping[str, Any] | None = None,
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
     _check_quantize(quantize)
     title = name or checkpoint.name
     where = f"{title}: config.json"
-    architecture = architecture_of(checkpoint.config.get("model_type"), checkpoint.names(), spec)
-    config = read_config(architecture, checkpoint.config, where)
-    check_tensors(architecture, config, checkpoint.names(), biases(architecture, checkpoint.config, where), title)
+    fields = {**checkpoint.config, **(config or {})}
+    architecture = architecture_of(fields.get("model_type"), checkpoint.names(), spec)
+    if not checkpoint.config:
+        fields = fields_of(architecture, checkpoint, config or {}, title)
+    shape = read_config(architecture, fields, where)
+    check_tensors(architecture, shape, checkpoint.names(), biases(architecture, fields, where), title)
     if dtype is None:
         dtype = "float32" if is_sim() else "bfloat16"
     if context is None and is_sim():
         context = 4096
     tokenizer, problem = _tokenizer(checkpoint)  # before anything is on the device
     rounded = None if quantize is None else QuantisingCheckpoint(checkpoint, quantize)
-    loader = Loader(rounded or checkpoint, architecture, config, dtype, title, progress)
+    loader = Loader(rounded or checkpoint, architecture, shape, dtype, title, progress)
     with loader:
         model = loader.model(tokenizer, context, slots, spec, kv_memory, kv_dtype)
     model.tokenizer_problem, model.expanded = problem, loader.expanded

@@ -24,7 +24,7 @@ _PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(6
 class Checkpoint(Protocol):
     """An opened model. Nothing of its weights is read before read() is called; close() lets go of its files.
 
-    name: what to call it. config: the fields of Hugging Face's config.json ({} for a lone file without one).
+    name: what to call it. config: the fields of Hugging Face's config.json ({} where there is none).
     generation: those of generation_config.json ({} where there is none).
     """
 

@@ -35,8 +35,6 @@ class FolderCheckpoint:
                 self.config["quantization_config"] = {"quant_method": "modelopt", **more}
         self.generation = _optional(self.folder / "generation_config.json")
         if path.is_dir():
-            if not self.config:
-                raise ModelFileError(f"{path}: it has no config.json, which says what model this is", str(path))
             path = _weights(path)
         self._file = load_safetensors(path)
         # Some writers put GPT-2's tensors under "transformer.", others do not.
