@@ -1,6 +1,7 @@
 """`pygpukit tune`: measures the blocks of the kernels by mma.sync on this machine's device, and writes its table.
 
-Products choose their blocks by these times, convolutions, too; of attention the faster block of each width is named.
+Products choose their blocks by these times, and convolutions by theirs; of attention the faster block of each width is
+named.
 Nothing that decides bits is measured.
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..ops.matmul.mma.block import Block
 
 Shape = tuple[int, int, int]
+Image = tuple[int, int, int, int, int]
 Timer = Callable[[Callable[[], object]], float]  # microseconds of a call
 
 # m, n, k: few and many tiles, short and long sums.
@@ -30,7 +32,13 @@ PRODUCTS: tuple[Shape, ...] = (
     (64, 4096, 4096), (256, 4096, 1024), (512, 4096, 4096), (1024, 1024, 1024), (1024, 1024, 4096),
     (2048, 2048, 512), (2048, 2048, 2048), (4096, 4096, 1024), (4096, 4096, 4096),
 )  # fmt: skip
+# Images, channels, rows as columns, filters, rows of the kernel as columns; padded to the same size. Whole steps of k.
+CONVOLUTIONS: tuple[Image, ...] = (
+    (1, 128, 28, 128, 3), (8, 128, 56, 128, 3), (32, 256, 14, 256, 3), (32, 512, 7, 512, 3),
+    (32, 1024, 14, 256, 1), (32, 256, 56, 128, 1), (4, 512, 28, 1024, 1), (1, 640, 64, 640, 3),
+)  # fmt: skip
 PROMPTS = ((16, 577, False), (32, 2048, True), (16, 4096, True))  # heads, positions, causal
+_CONVOLVED = {2: "bfloat16", 4: "float32"}  # types by their bytes
 _RAMPS = tuple(quarter / 4 for quarter in range(33))
 
 
@@ -75,15 +83,24 @@ def command(args: argparse.Namespace) -> int:
 
 
 def figures() -> list[tuple[str, Any]]:
-    """The subject of a measurement: a block, or one of attention, and a shape or a prompt."""
+    """The subject of a measurement: a block, or one of attention, and a shape, an image or a prompt."""
     from ..ops.nn.attention import mma
+    from ..ops.nn.conv import mma as conv
 
     products = [(part, shape) for part, every, _ in _parts() for _ in every for shape in PRODUCTS]
+    convolved = [
+        ("convolution", image) for itemsize in _CONVOLVED for _ in conv.blocks(itemsize) for image in CONVOLUTIONS
+    ]
     chosen = [every for every in mma.BLOCKS.values() if len(every) > 1]
-    return products + [("attention", prompt) for every in chosen for _ in every for prompt in PROMPTS]
+    return products + convolved + [("attention", prompt) for every in chosen for _ in every for prompt in PROMPTS]
 
 
-def tables(time: Timer, multiprocessors: int, shapes: Sequence[Shape] = PRODUCTS) -> dict[str, dict[str, Any]]:
+def tables(
+    time: Timer,
+    multiprocessors: int,
+    shapes: Sequence[Shape] = PRODUCTS,
+    images: Sequence[Image] = CONVOLUTIONS,
+) -> dict[str, dict[str, Any]]:
     """The parts of the table of the open device."""
     products = {
         part: [
@@ -92,7 +109,22 @@ def tables(time: Timer, multiprocessors: int, shapes: Sequence[Shape] = PRODUCTS
         ]
         for part, every, product in _parts()
     }
-    return {"matmul": products, "attention": {"mma": attention(time)}}
+    convolved = {"mma": convolutions(time, multiprocessors, images)}
+    return {"matmul": products, "convolution": convolved, "attention": {"mma": attention(time)}}
+
+
+def convolutions(time: Timer, multiprocessors: int, images: Sequence[Image]) -> dict[str, Any]:
+    """The blocks of convolutions with their times, by bytes of an element."""
+    from ..ops.nn.conv import mma
+
+    shapes = [(count * side**2, filters, kernel**2 * channels) for count, channels, side, filters, kernel in images]
+    return {
+        str(itemsize): [
+            asdict(timed(block, shapes, [time(_convolution(image, dtype, block)) for image in images], multiprocessors))
+            for block in mma.blocks(itemsize)
+        ]
+        for itemsize, dtype in _CONVOLVED.items()
+    }
 
 
 def timed(block: Block, shapes: Iterable[Shape], times: Sequence[float], multiprocessors: int) -> Block:
@@ -143,6 +175,20 @@ def _prompt(heads: int, positions: int, dim: int, causal: bool) -> Callable[[], 
     call = Call(q, k, v, out, simt.factor(0, dim), None, more)
     p = Problem.of(call)
     return lambda: mma.run(p, call, mma.tiling(p))
+
+
+def _convolution(image: Image, dtype: str, block: Block) -> Callable[[], object]:
+    import pygpukit as gp
+
+    from ..ops.nn.conv import mma
+    from ..ops.nn.conv.settings import Settings, channels_first
+
+    count, channels, side, filters, kernel = image
+    x = gp.random.randn(count, side, side, channels, dtype=dtype)
+    w = gp.random.randn(1, filters, kernel, kernel, channels, dtype=dtype)
+    out = gp.empty((count, side, side, filters), dtype)
+    settings = Settings(1, (1, 1), (kernel // 2, kernel // 2), (1, 1), (side, side), None)
+    return lambda: mma.convolve(channels_first(x), w, None, channels_first(out), out, settings, block)
 
 
 def _parts() -> list[tuple[str, tuple[Block, ...], Callable[..., Callable[[], object]]]]:

@@ -11,7 +11,7 @@ from pygpukit.kernels.builder import compile_unit
 from pygpukit.ops.nn.attention import decode, mma
 
 pytestmark = pytest.mark.skipif(bool(nvrtc.missing()), reason=nvrtc.missing() or "NVRTC is here")
-FEW = 40  # bytes of a thread, that loops do not touch or hardly
+FEW = 96  # bytes of a thread, that loops do not touch or hardly: those of toolchain_matrix.py
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])

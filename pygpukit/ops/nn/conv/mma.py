@@ -1,6 +1,7 @@
 """Convolution by mma.sync where there are no tile kernels: by which block, and the launch.
 
-The blocks and their times are those of products: a convolution is one of places by filters.
+The blocks are those of products: a convolution is one of places by filters. So are their times, unless the device's
+table has measured them: "mma" of "convolution", by bytes of an element.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pygpukit.ops.nn.conv import tile
 from pygpukit.ops.nn.conv.layout import by_group, dense, put_back, readable, with_dense_channels
 from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import Settings, geometry
+from pygpukit.ops.nn.conv.tiles import FAMILY
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -68,7 +70,20 @@ def run(p: Problem, call: Call) -> None:
 def blocks(itemsize: int) -> tuple[Block, ...]:
     """Those of products that the device's shared memory holds with a tile's sums; the smallest one last."""
     room = device.current().shared_bytes
-    return tuple(one for one in _listed(itemsize) if _shared_bytes(one, itemsize) + one.rows * _SEEN <= room)
+    every = [one for one in _listed(itemsize) if _shared_bytes(one, itemsize) + one.rows * _SEEN <= room]
+    own = {block.numbers(): block for block in _measured(itemsize)}
+    if unknown := own.keys() - {one.numbers() for one in _listed(itemsize)}:
+        raise ValueError(f"the table of plans has the block {min(unknown)} of convolutions by mma.sync; {plans.REMEDY}")
+    return tuple(own.get(one.numbers(), one) for one in every)
+
+
+def _measured(itemsize: int) -> Iterator[Block]:
+    """The blocks that the device's table has times of."""
+    entries = plans.table(FAMILY).get("mma", {}).get(str(itemsize), [])
+    try:
+        yield from (Block(**fields) for fields in entries)
+    except TypeError as error:
+        raise ValueError(f"the table of plans lists what is no block of mma.sync ({error}); {plans.REMEDY}") from None
 
 
 @plans.follows
