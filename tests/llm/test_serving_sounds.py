@@ -18,7 +18,7 @@ from pygpukit.asr.results import TranscriptionResult, TranscriptionSegment, Word
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.serving import sounds
 from pygpukit.llm.serving.server import serve
-from pygpukit.ops.audio.buffer import from_pcm
+from pygpukit.ops.audio.buffer import AudioBuffer, from_pcm
 from pygpukit.ops.audio.files import read
 from pygpukit.tts.result import SynthesisResult
 
@@ -29,9 +29,11 @@ class Ear:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
 
-    def transcribe(self, path: Path, **settings: Any) -> TranscriptionResult:
+    def transcribe(self, sound: AudioBuffer, **settings: Any) -> TranscriptionResult:
         self.asked.append(settings)
-        seconds = len(read(path)) / 16000
+        if settings.get("initial_prompt") == "too long":
+            raise InvalidSpecError("the prompt has too many tokens", "initial_prompt")
+        seconds = len(sound) / sound.sample_rate
         words = [Word(" Hi", 0.0, 0.5, 0.9)] if settings["word_timestamps"] else []
         segments = [
             TranscriptionSegment(" Hi --> there.", 0.0, 1.25, [5, 6], words=words),
@@ -131,10 +133,11 @@ def test_what_cannot_be_spoken_is_named(client: openai.OpenAI, fields: dict[str,
     assert caught.value.param == param
 
 
-def test_what_cannot_be_heard_is_named(client: openai.OpenAI) -> None:
+def test_what_cannot_be_heard_is_named(client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     hear: Any = client.audio.transcriptions.create
     wrong: list[tuple[dict[str, Any], str | None]] = [
-        ({"file": b"no sound"}, "path"),
+        ({"file": b"no sound"}, "file"),
+        ({"prompt": "too long"}, "prompt"),
         ({"response_format": "pdf"}, "response_format"),
         ({"temperature": "hot"}, "temperature"),
         ({"stream": True}, "stream"),
@@ -146,6 +149,11 @@ def test_what_cannot_be_heard_is_named(client: openai.OpenAI) -> None:
         with pytest.raises(openai.BadRequestError) as caught:
             hear(**{"model": "ear", "file": wav(), **fields})
         assert caught.value.param == param, fields
+    monkeypatch.setattr(sounds, "MAX_SAMPLES", 8000)
+    assert hear(model="ear", file=wav(0.5)).text
+    with pytest.raises(openai.BadRequestError, match="more than the 8000 samples that may be read") as long:
+        hear(model="ear", file=wav(0.51))
+    assert long.value.param == "file"
     with pytest.raises(openai.APIStatusError) as large:
         hear(model="ear", file=b"x" * (26 << 20))
     assert large.value.status_code == 413

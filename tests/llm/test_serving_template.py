@@ -60,7 +60,7 @@ def test_the_switch_of_a_request(fields: dict[str, Any], effort: str | None) -> 
     [
         ({"reasoning": "low"}, "reasoning"),
         ({"reasoning": {"much": 1}}, "reasoning"),
-        ({"reasoning": {"enabled": "no"}}, "enabled"),
+        ({"reasoning": {"enabled": "no"}}, "reasoning"),
         ({"reasoning_effort": "huge"}, "reasoning_effort"),
         ({"chat_template_kwargs": [1]}, "chat_template_kwargs"),
     ],

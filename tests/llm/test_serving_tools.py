@@ -177,6 +177,10 @@ def test_a_form_that_cannot_be_is_refused(speaker: openai.OpenAI) -> None:
         with pytest.raises(openai.BadRequestError, match="cannot be used") as caught:
             asked(speaker, response_format=wrong)
         assert caught.value.param == "response_format"
+    tool: Any = {"type": "function", "function": {"name": "f", "parameters": {"type": "x"}}}
+    with pytest.raises(openai.BadRequestError, match="cannot be used") as caught:
+        asked(speaker, tools=[tool], tool_choice="required")
+    assert caught.value.param == "tools"
 
 
 def test_what_tools_said_reaches_the_template() -> None:

@@ -122,7 +122,10 @@ class Application:
 
     async def _responses(self, request: Request) -> Response:
         asked, repeated = responses.parsed(await _body(request))
-        return await self._completing.answer(request, asked, partial(responses.ResponseItems, repeated))
+        try:
+            return await self._completing.answer(request, asked, partial(responses.ResponseItems, repeated))
+        except RequestError as error:
+            raise responses.renamed(error) from None
 
     async def _hear(self, request: Request) -> Response:
         return await sounds.transcription(self._models, request)

@@ -143,8 +143,9 @@ class Completing:
         def opened() -> Generation:
             return served.model.stream(prompt, limit, stop=asked.stop, client=client, **settings)
 
+        form = "tools" if asked.tools is not None and asked.tools.required else "response_format"
         try:
-            with refusals(_field(prompt)):
+            with refusals(_field(prompt), grammar=form):
                 generation = await run_in_threadpool(opened)
         except RequestError as error:
             if error.status == 429:

@@ -24,7 +24,6 @@ _INTEGERS = {"top_k", "seed"}
 _IGNORED = {"metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}
 # Field: the values that ask for nothing.
 _REFUSED: dict[str, tuple[Any, ...]] = {
-    "best_of": (1,),
     "suffix": ("",),
     "functions": ([],),
     "function_call": ("none", "auto"),
@@ -43,7 +42,7 @@ _CHAT = {
     *("messages", "max_completion_tokens", "top_logprobs", "chat_template_kwargs", "reasoning", "reasoning_effort"),
     *("tools", "tool_choice", "parallel_tool_calls"),
 }
-_COMPLETION = {"prompt", "echo"}
+_COMPLETION = {"prompt", "echo", "best_of"}
 MAX_TOP_LOGPROBS = 20
 MAX_STOP_CHARACTERS = 4096  # characters of all stop strings
 MAX_USER_CHARACTERS = 256
@@ -104,6 +103,9 @@ def chat_of(body: Mapping[str, Any]) -> Asked:
 def completion(raw: bytes) -> Asked:
     """A request of /v1/completions. Raises RequestError."""
     body = fields.parsed(raw, _COMMON | _COMPLETION | _IGNORED, _REFUSED)
+    best = fields.number(body, "best_of", whole=True)
+    if best not in (None, _samples(body)):
+        raise RequestError(f"best_of is {shown(best)}, but n is {_samples(body)}: give all of them", "best_of")
     settings, echo = _settings(body), fields.boolean(body, "echo")
     top = body.get("logprobs")
     if top is not None:

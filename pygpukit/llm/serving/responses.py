@@ -34,6 +34,13 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "top_logprobs": (0,),
 }
 _TEXTS = ("input_text", "output_text", "text")
+_CALLED = {
+    "messages": "input",
+    "response_format": "text",
+    "max_completion_tokens": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+    "reasoning_effort": "reasoning",
+}
 
 
 def parsed(raw: bytes) -> tuple[Asked, dict[str, Any]]:
@@ -53,9 +60,7 @@ def parsed(raw: bytes) -> tuple[Asked, dict[str, Any]]:
     try:
         asked = replace(chat_of(chat), usage=True)
     except RequestError as error:
-        names = {"messages": "input", "response_format": "text", "max_completion_tokens": "max_output_tokens"}
-        first = (error.param or "").partition("[")[0]
-        raise RequestError(str(error), names.get(first, error.param), error.status, error.code) from None
+        raise renamed(error) from None
     repeated = {
         "instructions": body.get("instructions"),
         "max_output_tokens": body.get("max_output_tokens"),
@@ -69,6 +74,12 @@ def parsed(raw: bytes) -> tuple[Asked, dict[str, Any]]:
         "top_p": body.get("top_p"),
     }
     return asked, repeated
+
+
+def renamed(error: RequestError) -> RequestError:
+    """An error of a chat, with the name that the field has in a request of /v1/responses."""
+    first = (error.param or "").partition("[")[0]
+    return RequestError(str(error), _CALLED.get(first, error.param), error.status, error.code, error.retry_s)
 
 
 class ResponseItems:

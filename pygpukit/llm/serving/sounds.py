@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +18,25 @@ from pygpukit.llm.serving import fields
 from pygpukit.llm.serving.errors import RequestError, shown
 from pygpukit.llm.serving.models import Models
 from pygpukit.llm.serving.refusals import refusals
+from pygpukit.ops.audio.files import read, write
 
 if TYPE_CHECKING:
     from pygpukit.asr.results import TranscriptionResult
 
 LARGEST_SOUND = 25 << 20  # bytes of a request with a sound
+MAX_SAMPLES = 1 << 28  # of a sound, of all its channels: 93 minutes of 48 kHz stereo, 4.6 hours of 16 kHz
 MAX_CHARACTERS = 4096  # of a text that is spoken
 _SPOKEN = {"model", "input", "voice", "response_format", "speed"}
 _FILES = {"wav": ("audio/wav", "PCM_16"), "flac": ("audio/flac", "PCM_16"), "mp3": ("audio/mpeg", "MPEG_LAYER_III")}
 _HEARD = {"model", "language", "prompt", "response_format", "temperature", "timestamp_granularities[]", "stream"}
+# The fields of a request by what the model calls them.
+_HEARD_AS = {
+    "path": "file",
+    "audio": "file",
+    "sample_rate": "file",
+    "initial_prompt": "prompt",
+    "word_timestamps": "timestamp_granularities[]",
+}
 _FORMATS = ("json", "text", "verbose_json", "srt", "vtt")
 
 
@@ -48,11 +59,12 @@ async def transcription(models: Models, request: Request) -> Response:
                 f"temperature is {shown(form['temperature'])}, must be a number", "temperature"
             ) from None
     served = await models.sound(fields.text(form, "model", 256), "asr")
-    with refusals("file"), tempfile.TemporaryDirectory(prefix="pygpukit-") as folder:
+    with refusals("prompt", **_HEARD_AS), tempfile.TemporaryDirectory(prefix="pygpukit-") as folder:
         path = Path(folder) / "sound"
         path.write_bytes(sound)
         async with served.beside:
-            heard = await run_in_threadpool(served.model.transcribe, path, **settings)
+            samples = await run_in_threadpool(partial(read, path, max_samples=MAX_SAMPLES))
+            heard = await run_in_threadpool(served.model.transcribe, samples, **settings)
     if kind == "text":
         return PlainTextResponse(heard.text + "\n")
     if kind in ("srt", "vtt"):
@@ -64,8 +76,6 @@ async def speech(models: Models, raw: bytes) -> Response:
     """The answer to a request of /v1/audio/speech. Raises RequestError."""
     import numpy as np
 
-    from pygpukit.ops.audio.files import write
-
     body = fields.parsed(raw, _SPOKEN, {"instructions": ("",), "stream_format": ("audio",)})
     text = fields.text(body, "input", MAX_CHARACTERS)
     if not text.strip():
@@ -76,7 +86,7 @@ async def speech(models: Models, raw: bytes) -> Response:
     if body.get("voice") not in (None, ""):
         settings["voice"] = fields.text(body, "voice", 256)
     served = await models.sound(body["model"], "tts")
-    with refusals("input"), tempfile.TemporaryDirectory(prefix="pygpukit-") as folder:
+    with refusals("input", text="input"), tempfile.TemporaryDirectory(prefix="pygpukit-") as folder:
         async with served.beside:
             spoken = await run_in_threadpool(served.model.synthesize, text, **settings)
         if kind == "pcm":

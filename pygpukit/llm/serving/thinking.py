@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pygpukit.llm.serving import fields
-from pygpukit.llm.serving.errors import RequestError
+from pygpukit.llm.serving.errors import RequestError, shown
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 _SWITCHES = ("enable_thinking", "thinking")  # variables of templates that are true or false
@@ -25,9 +25,14 @@ def effort_of(body: Mapping[str, Any]) -> str | None:
         if name not in ("effort", "enabled", "summary", "generate_summary", "exclude"):
             raise RequestError(f"reasoning has no field {name[:64]!r}; it has effort and enabled", "reasoning")
     if reasoning.get("effort") is not None:
-        return fields.one_of(reasoning, "effort", _EFFORTS, "")
+        if reasoning["effort"] not in _EFFORTS:
+            said, known = shown(reasoning["effort"]), ", ".join(_EFFORTS)
+            raise RequestError(f"reasoning has the effort {said}, must be one of {known}", "reasoning")
+        return str(reasoning["effort"])
     if "enabled" in reasoning:
-        return "medium" if fields.boolean(reasoning, "enabled") else "none"
+        if not isinstance(reasoning["enabled"], bool):
+            raise RequestError("enabled of reasoning must be true or false", "reasoning")
+        return "medium" if reasoning["enabled"] else "none"
     return None
 
 

@@ -21,20 +21,22 @@ _MAX_HZ = 2**31 - 1  # that an AudioBuffer has
 _BLOCK = 1 << 22  # samples that are read at a time
 
 
-def read(path: str | os.PathLike[str]) -> AudioBuffer:
+def read(path: str | os.PathLike[str], *, max_samples: int | None = None) -> AudioBuffer:
     """The sound of a file, on the device, at the file's own rate and with all of its channels.
 
     WAV, FLAC, OGG, MP3 and what else soundfile reads (extra `audio`); without soundfile, WAV files of whole numbers.
-    Raises FileNotFoundError, and InvalidSpecError for a file that is damaged or of another kind.
+    max_samples: of all channels together; a file that has more is refused before more than that is decoded.
+
+    Raises FileNotFoundError, and InvalidSpecError for a file that is damaged, too long or of another kind.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"read: there is no file {os.fspath(path)!r}")
     soundfile = _soundfile()
     if soundfile is None:
-        return _read_wave(path)
+        return _read_wave(path, max_samples)
     try:
         with soundfile.SoundFile(os.fspath(path)) as file:
-            samples, rate = _samples(file), file.samplerate
+            samples, rate = _samples(file, os.fspath(path), max_samples), file.samplerate
     except (RuntimeError, ValueError) as error:  # soundfile's own errors are RuntimeErrors
         raise InvalidSpecError(
             f"read: {os.fspath(path)!r} is no sound file that can be read: {error}", "path"
@@ -76,27 +78,37 @@ def _soundfile() -> Any:
     return soundfile
 
 
-def _samples(file: Any) -> np.ndarray[Any, Any]:
+def _samples(file: Any, path: str, max_samples: int | None) -> np.ndarray[Any, Any]:
     """All frames of an open file, by channels. Read in blocks: a damaged file may give a length that it has not."""
     import numpy as np
 
     block = max(1, _BLOCK // file.channels)
     blocks = [file.read(block, dtype="float32", always_2d=True)]
+    total = blocks[0].size
+    _check_length(path, total, max_samples)
     while len(blocks[-1]) == block:
         blocks.append(file.read(block, dtype="float32", always_2d=True))
+        total += blocks[-1].size
+        _check_length(path, total, max_samples)
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def _check_length(path: str, samples: int, max_samples: int | None) -> None:
+    if max_samples is not None and samples > max_samples:
+        raise InvalidSpecError(f"read: {path!r} has more than the {max_samples} samples that may be read", "path")
 
 
 def _advice() -> str:
     return f"soundfile reads and writes other files: {install_command('audio')}"
 
 
-def _read_wave(path: str | os.PathLike[str]) -> AudioBuffer:
+def _read_wave(path: str | os.PathLike[str], max_samples: int | None) -> AudioBuffer:
     import numpy as np
 
     try:
         with wave.open(os.fspath(path), "rb") as file:
             channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            _check_length(os.fspath(path), channels * file.getnframes(), max_samples)
             data = file.readframes(file.getnframes())
     except (wave.Error, EOFError, RuntimeError) as error:
         raise InvalidSpecError(
