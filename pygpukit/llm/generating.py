@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pygpukit.llm.engine.sequence import Constraint
     from pygpukit.models.tokenizer.template import Message
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
+    from pygpukit.nn.linear.adapters import Adapter
 
 _TOGETHER = 256  # answers of one call that are under way at a time
 Prompt: TypeAlias = "str | Sequence[int] | Sequence[Message]"
@@ -38,6 +39,7 @@ class Generating:
     tokenizer: Tokenizer | None
     tokenizer_problem: str = ""  # why there is none
     generation: dict[str, Any]
+    adapters: dict[str, Adapter]
 
     @overload
     def generate(
@@ -87,6 +89,7 @@ class Generating:
         grammar: Grammar | None = None,
         shown: Iterable[str] = (),
         speculate: str | Speculation | None = None,
+        adapter: str | None = None,
         **settings: Any,
     ) -> Generation:
         """An answer token by token: iterate over Token, or `async for`; stop() ends it.
@@ -101,7 +104,7 @@ class Generating:
         answer has by then is all of it, and its finish_reason "deadline".
         grammar: the form of the answer, after the thinking if the prompt begins that. shown: control tokens that are
         text of the answer, which others are not. speculate: "ngram", or a Speculation: where drafts come from, of which
-        a step computes several; no token changes.
+        a step computes several; no token changes. adapter: the name that load_adapter() gave one.
         settings: temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, logit_bias,
         seed, request, top (see Sampling); greedy by default.
         Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit; TypeError for what is
@@ -112,7 +115,8 @@ class Generating:
             max_new_tokens, stop=stop, eos_token_id=eos_token_id, ignore_eos=ignore_eos, **form, **settings
         )
         ids, thinking = self._ids(prompt, **form)
-        limits = replace(limits, thinking=thinking, shown=tuple(shown), grammar=grammar)
+        own = self._adapter(adapter)
+        limits = replace(limits, thinking=thinking, shown=tuple(shown), grammar=grammar, adapter=own)
         terms, drafts = Terms(client, policy, deadline), drafting(speculation(speculate))
         return Generation(self.engine, self.tokenizer, ids, sampling, limits, terms, self._constraint(limits), drafts)
 
@@ -145,12 +149,14 @@ class Generating:
         deadline: float | None = None,
         grammar: Grammar | None = None,
         speculate: str | Speculation | None = None,
+        adapter: str | Sequence[str | None] | None = None,
         **settings: Any,
     ) -> list[Completion]:
         """Answers to several prompts, a step for all at a time; each is what generate() alone gives, bit for bit.
 
         Any number: those that the KV cache has no room for wait their turn. Prompt i is request i of the seed: alone it
         is generate(..., request=i). policy, deadline: as stream()'s, of each from when it is opened; so is speculate.
+        adapter: of all, or one for each prompt.
         Raises as stream() does.
         """
         if isinstance(prompts, str | Mapping) or not isinstance(prompts, Iterable):
@@ -161,6 +167,10 @@ class Generating:
         )
         first, setting = sampling.seeded(), speculation(speculate)
         encoded = [self._ids(prompt, **form) for prompt in prompts]
+        each = [adapter] * len(encoded) if adapter is None or isinstance(adapter, str) else list(adapter)
+        if len(each) != len(encoded):
+            raise InvalidSpecError(f"adapter has {len(each)} names for {len(encoded)} prompts", "adapter")
+        adapters = [self._adapter(name) for name in each]
         answers: list[Answer] = []
         loop = self.engine.loop
 
@@ -175,6 +185,7 @@ class Generating:
                 Terms("", policy, deadline),
                 self._constraint(own),
                 drafting(setting),
+                adapters[number],
             )
             stack.callback(loop.close, sequence)
             return Answer(self.engine, sequence, self.tokenizer, own)
@@ -196,6 +207,15 @@ class Generating:
                         going.remove(answer)
                         loop.close(answer.sequence)
             return [answer.completion() for answer in answers]
+
+    def _adapter(self, name: str | None) -> Adapter | None:
+        """The adapter of that name. Raises InvalidSpecError for one that is not loaded."""
+        if name is None:
+            return None
+        if name not in self.adapters:
+            there = ", ".join(map(repr, self.adapters)) or "none"
+            raise InvalidSpecError(f"there is no adapter {name!r} of {self.name}; there is {there}", "adapter")
+        return self.adapters[name]
 
     def bytes_of(self, token: int) -> bytes:
         """The bytes of one token; b"" without a tokenizer."""

@@ -15,6 +15,7 @@ from pygpukit.llm.engine.sequence import Constraint, Sequence, Standing
 from pygpukit.llm.grammar import Grammar
 from pygpukit.llm.text import AnswerText, Piece
 from pygpukit.models.tokenizer.tokenizer import Tokenizer
+from pygpukit.nn.linear.adapters import Adapter
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ class Limits:
     thinking: bool | None = None  # whether the prompt ends within a thinking block; None: there are none
     shown: tuple[str, ...] = ()  # control tokens that are text of the answer
     grammar: Grammar | None = None  # the form of the answer
+    adapter: Adapter | None = None  # that its products have
 
 
 @dataclass(eq=False)
@@ -219,7 +221,7 @@ class Generation:
         drafting: Drafting | None = None,
     ) -> None:
         count, ends = limits.max_new_tokens, limits.end_tokens
-        sequence = engine.open(prompt, sampling, count, ends, terms, constraint, drafting)
+        sequence = engine.open(prompt, sampling, count, ends, terms, constraint, drafting, limits.adapter)
         try:
             self._loop, self._answer = engine.loop, Answer(engine, sequence, tokenizer, limits)
         except BaseException:  # nobody could close what was never constructed

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pygpukit.llm.scoring import Pooling
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
     from pygpukit.nn.kv_cache import KVCache
+    from pygpukit.nn.linear.adapters import Adapter
     from pygpukit.nn.linear.blocks import Blocks
 
 
@@ -73,6 +74,7 @@ class CausalTransformerModel(Generating):
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
         self.final_norm, self.tokenizer = final_norm, tokenizer
         self.generation = dict(generation or {})
+        self.adapters: dict[str, Adapter] = {}
         self.quantisation_errors: dict[str, float] = {}  # by tensor that load() rounded: relative, root mean square
         self.load_reference: Callable[[], CausalTransformerModel] | None = None  # of what load() rounded, as it was
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
@@ -184,6 +186,43 @@ class CausalTransformerModel(Generating):
         from pygpukit.llm.scoring import embed
 
         return embed(self, prompts, pooling)
+
+    def load_adapter(self, name: str, folder: str | os.PathLike[str]) -> None:
+        """Load a LoRA adapter, which answers then have that name it: model.generate(text, adapter=name).
+
+        Parameters
+        ----------
+        name : str
+            What requests call it; as "model:name" for the endpoint. Another one of that name is replaced; answers that
+            go on keep theirs.
+        folder : str or path
+            In PEFT's layout: adapter_config.json and adapter_model.safetensors.
+
+        Raises
+        ------
+        InvalidSpecError
+            For a name that is empty or has a colon, another method than LoRA, and modules that the model has not.
+        ModelFileError, TensorShapeError
+            For files that are damaged, or of another model.
+
+        Examples
+        --------
+        >>> model.load_adapter("pirate", "adapters/pirate")  # doctest: +SKIP
+        >>> print(model.chat("Where is the harbour?", adapter="pirate").complete())  # doctest: +SKIP
+        """
+        from pygpukit.llm.adapters import load_adapter
+
+        if not isinstance(name, str) or not name or ":" in name:
+            raise InvalidSpecError(f"name={name!r}; give a text without a colon", "name")
+        if self.spec is None:
+            raise InvalidSpecError(f"{self.name} has no spec=, which names the products of its layers in files", "spec")
+        self.adapters[name] = load_adapter(name, folder, self.name, vars(self.spec), self.blocks)
+
+    def unload_adapter(self, name: str) -> None:
+        """Forget an adapter; its memory is free when the last answer with it has ended. Raises InvalidSpecError for a
+        name that there is not."""
+        self._adapter(name)
+        del self.adapters[name]
 
     def perplexity(self, text: str | Sequence[int] | None = None) -> float:
         """The perplexity of a text: e to the mean surprise at its tokens, each after those before it.

@@ -10,6 +10,7 @@ from pygpukit.ops import host
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.nn.linear.adapters import AdapterRows
 
 
 class Span(NamedTuple):
@@ -30,7 +31,7 @@ class Batch:
     the blocks that hold its positions in order; entries behind those that it has are not read.
     spans: of a prefill, the parts of prompts that its rows are, one after the other; none in decode, when each row is
     the next one of a sequence of its own. follows: rows of a decode step may follow each other in one sequence, so that
-    a row sees the keys of others.
+    a row sees the keys of others. adapters: the rows that have one.
     """
 
     tokens: GPUArray
@@ -38,6 +39,7 @@ class Batch:
     slots: GPUArray
     spans: tuple[Span, ...] = ()
     follows: bool = False
+    adapters: tuple[AdapterRows, ...] = ()
 
     @property
     def count(self) -> int:

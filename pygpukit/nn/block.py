@@ -40,7 +40,7 @@ class TransformerBlock:
     ) -> None:
         """x, float32 (R, hidden), after this layer; written in place."""
         self.attn.forward(x, batch, self.attn_norm, cache, tables, buffers, self.post_attn_norm)
-        self.mlp.forward(x, batch.start, self.mlp_norm, between, self.post_mlp_norm)
+        self.mlp.forward(x, batch.start, self.mlp_norm, between, self.post_mlp_norm, batch.adapters)
 
 
 LlamaBlock = TransformerBlock

@@ -17,6 +17,7 @@ from pygpukit.ops.elementwise.activation import gelu
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.nn.linear.adapters import AdapterRows
     from pygpukit.nn.linear.blocks import Blocks
 
 
@@ -58,12 +59,18 @@ class MLP:
         yield from ((weight, 1.0) for linear in self.linears for weight in linear.parts)
 
     def forward(
-        self, x: GPUArray, start: int | None, norm: Norm | None, between: GPUArray, post_norm: Norm | None = None
+        self,
+        x: GPUArray,
+        start: int | None,
+        norm: Norm | None,
+        between: GPUArray,
+        post_norm: Norm | None = None,
+        adapters: tuple[AdapterRows, ...] = (),
     ) -> None:
         """x += residual_scale * mlp(norm(x)), after post_norm: x float32 (R, hidden); between: (R, intermediate) of the
-        weights' type, written. start: Batch.start."""
-        self._between(x, start, norm, between)
-        add_product(x, self._down, between, start, post_norm, self.config.residual_scale)
+        weights' type, written. start, adapters: Batch's."""
+        self._between(x, start, norm, between, adapters)
+        add_product(x, self._down, between, start, post_norm, self.config.residual_scale, adapters)
 
     def add(self, total: GPUArray, x: GPUArray, start: int | None, scale: float) -> None:
         """total += scale * mlp(x): x (R, hidden) of the weights' type, total float32."""
@@ -71,14 +78,21 @@ class MLP:
         self._between(x, start, None, between)
         add_product(total, self._down, between, start, None, scale)
 
-    def _between(self, x: GPUArray, start: int | None, norm: Norm | None, between: GPUArray) -> None:
+    def _between(
+        self,
+        x: GPUArray,
+        start: int | None,
+        norm: Norm | None,
+        between: GPUArray,
+        adapters: tuple[AdapterRows, ...] = (),
+    ) -> None:
         if self.activation == "geglu":
             gate_up = native.empty((x.shape[0], self._up.out_features), between.dtype)
-            project_residual(x, self._up, gate_up, start, norm)
+            project_residual(x, self._up, gate_up, start, norm, adapters=adapters)
             gate, up = (gate_up[:, part : part + between.shape[1]] for part in (0, between.shape[1]))
             mul(gelu(gate, approximate="tanh"), up, out=between)
         else:
-            project_residual(x, self._up, between, start, norm, self.activation)
+            project_residual(x, self._up, between, start, norm, self.activation, adapters)
 
 
 LlamaMLP = MLP

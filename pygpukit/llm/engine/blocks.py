@@ -28,13 +28,14 @@ class BlockTable:
     """The blocks of one sequence: position i lies in blocks[i // size]. cached: positions that were there already.
 
     digests: of the prompt's first blocks, as far as they are registered. borrowed: of the last block only the beginning
-    is this sequence's, and grow() copies it.
+    is this sequence's, and grow() copies it. salt: what its keys depend on besides the tokens, such as an adapter.
     """
 
     blocks: list[int] = field(default_factory=list)
     cached: int = 0
     digests: list[bytes] = field(default_factory=list)
     borrowed: bool = False
+    salt: bytes = b""
 
 
 class BlockManager:
@@ -94,11 +95,11 @@ class BlockManager:
         uses = Counter(block for table in tables for block in table.blocks)
         return sum(count == self._refcounts[block] for block, count in uses.items())
 
-    def lookup(self, prompt: Sequence[int]) -> tuple[list[int], int]:
+    def lookup(self, prompt: Sequence[int], salt: bytes = b"") -> tuple[list[int], int]:
         """The blocks that hold the beginning of a prompt, and how many tokens of it. The last of them may hold less of
-        it than a block; the last token is always left to compute."""
+        it than a block; the last token is always left to compute. salt: BlockTable's."""
         blocks: list[int] = []
-        digest = b""
+        digest = salt
         for number in range((len(prompt) - 1) // self.size):
             following = self._digest(digest, prompt, number)
             if (block := self._by_digest.get(following)) is None:
@@ -110,14 +111,14 @@ class BlockManager:
         shared = _common(tokens, prompt[cached : min(cached + self.size, len(prompt) - 1)])
         return (blocks, cached) if shared < self._min_shared else ([*blocks, block], cached + shared)
 
-    def open(self, prompt: Sequence[int]) -> BlockTable:
+    def open(self, prompt: Sequence[int], salt: bytes = b"") -> BlockTable:
         """A table that uses the blocks of lookup(), and no others yet."""
-        blocks, cached = self.lookup(prompt)
+        blocks, cached = self.lookup(prompt, salt)
         for block in blocks:
             self._retain(block)
         whole_blocks = blocks[: cached // self.size]
         digests = [digest for block in whole_blocks if (digest := self._digests[block]) is not None]
-        return BlockTable(blocks, cached, digests, len(whole_blocks) < len(blocks))
+        return BlockTable(blocks, cached, digests, len(whole_blocks) < len(blocks), salt)
 
     def give_back(self, table: BlockTable) -> None:
         """Do without the borrowed block, if there is one: its part is computed."""
@@ -150,7 +151,7 @@ class BlockManager:
         """Make whole blocks of a prompt findable, of which `computed` positions are in the cache or will be written
         before a later step reads them. One that is there already stays as it is."""
         for number in range(len(table.digests), min(computed, len(prompt)) // self.size):
-            before = table.digests[-1] if table.digests else b""
+            before = table.digests[-1] if table.digests else table.salt
             digest = self._digest(before, prompt, number)
             table.digests.append(digest)
             block = table.blocks[number]
@@ -159,15 +160,14 @@ class BlockManager:
                 self._follow(before, block, prompt[number * self.size : (number + 1) * self.size])
         rest = len(prompt) % self.size
         if computed >= len(prompt) and rest >= self._min_shared:
-            self._follow(
-                table.digests[-1] if table.digests else b"", table.blocks[len(prompt) // self.size], prompt[-rest:]
-            )
+            before = table.digests[-1] if table.digests else table.salt
+            self._follow(before, table.blocks[len(prompt) // self.size], prompt[-rest:])
 
     def fork(self, table: BlockTable) -> BlockTable:
         """Another table of the same blocks; whoever writes into one of them first gets a copy of it."""
         for block in table.blocks:
             self._refcounts[block] += 1
-        return BlockTable(list(table.blocks), table.cached, list(table.digests), table.borrowed)
+        return BlockTable(list(table.blocks), table.cached, list(table.digests), table.borrowed, table.salt)
 
     def close(self, table: BlockTable) -> None:
         """Give all blocks back; the table gets new, empty lists: who holds the old ones still reads them."""

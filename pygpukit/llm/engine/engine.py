@@ -22,6 +22,7 @@ from pygpukit.nn.kv_cache import KVCache
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.nn.attention.buffers import AttentionBuffers
+    from pygpukit.nn.linear.adapters import Adapter
     from pygpukit.nn.transformer import Transformer
 
 _CHUNK = 512  # tokens that are passed through the layers at once where nothing is generated
@@ -88,12 +89,14 @@ class Engine:
         terms: Terms = Terms(),  # noqa: B008 - nothing of it can be changed
         constraint: Constraint | None = None,
         drafting: Drafting | None = None,
+        adapter: Adapter | None = None,
     ) -> Sequence:
         """A sequence that waits for its turn: loop.next() gives its tokens, loop.close() ends it.
 
         max_new_tokens: at most, and by default, as many as the context has room for. terms: who asks and what they are
-        promised. constraint: the form of the answer. drafting: where drafts of it come from. Raises InvalidSpecError
-        for a prompt that does not fit the context, saying by how much, or is empty, or has numbers that are no tokens;
+        promised. constraint: the form of the answer. drafting: where drafts of it come from. adapter: of this engine's
+        network. Raises InvalidSpecError for a prompt that does not fit the context, saying by how much, or is empty, or
+        has numbers that are no tokens;
         TaskRejectedError where too many wait.
         """
         terms.check()
@@ -109,6 +112,7 @@ class Engine:
             end_tokens=end_tokens,
             constraint=constraint,
             drafting=drafting,
+            adapter=adapter,
         )
         self.loop.open(sequence, terms.deadline)
         return sequence

@@ -314,10 +314,7 @@ class Loop:
         for chunk in chunks:
             if chunk.start > chunk.request.reused:
                 doing.say(f"Reading {len(chunk.request.prompt)} tokens, {chunk.start} are read")
-        parts = [
-            *(_part(row, drafts) for row in rows),
-            *(Part(c.request.prompt[c.start : c.end], c.start, c.blocks) for c in chunks),
-        ]
+        parts = [*(_part(row, drafts) for row in rows), *map(_part_of_prompt, chunks)]
         x = self._prefill.compute(parts)
         ends = list(accumulate(len(part.tokens) for part in parts))
         lines = _lines((row for row in rows if row.samples), drafts)
@@ -334,7 +331,13 @@ class Loop:
 
 def _part(row: Row, drafts: Drafts) -> Part:
     sequence = _sequence(row)
-    return Part([sequence.token_at(row.position), *drafts.get(sequence, ())], row.position, row.blocks)
+    tokens = [sequence.token_at(row.position), *drafts.get(sequence, ())]
+    return Part(tokens, row.position, row.blocks, sequence.adapter)
+
+
+def _part_of_prompt(chunk: Chunk) -> Part:
+    sequence = _sequence(chunk)
+    return Part(sequence.prompt[chunk.start : chunk.end], chunk.start, chunk.blocks, sequence.adapter)
 
 
 def _choosing(rows: Iterable[Row], drafts: Drafts) -> list[Sequence | None]:

@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.nn.batch import Batch, Span, new_batch
+from pygpukit.nn.linear.adapters import adapter_rows
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.nn.kv_cache import KVCache
+    from pygpukit.nn.linear.adapters import Adapter
     from pygpukit.nn.transformer import Buffers, Transformer
 
 
 class Part(NamedTuple):
-    """Tokens that follow each other from position `start` of a sequence, and the sequence's blocks."""
+    """Tokens that follow each other from position `start` of a sequence, and the sequence's blocks and adapter."""
 
     tokens: Several[int]
     start: int
     blocks: Several[int]
+    adapter: Adapter | None = None
 
 
 class Prefill:
@@ -46,7 +49,8 @@ class Prefill:
             table[first:end, : len(part.blocks)] = part.blocks
             spans.append(Span(first, end, part.start))
         inputs, buffers = self._batch.first(count), self.buffers.first(count)
-        batch = Batch(inputs.tokens, inputs.positions, inputs.slots, tuple(spans))
+        rows = adapter_rows((*span[:2], part.adapter) for span, part in zip(spans, parts, strict=True))
+        batch = Batch(inputs.tokens, inputs.positions, inputs.slots, tuple(spans), adapters=rows)
         for array, values in ((batch.tokens, tokens), (batch.positions, positions), (batch.slots, table)):
             native.copy_from_host(array, values)
         self._network.forward(batch, self._cache, buffers, layers)

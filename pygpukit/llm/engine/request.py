@@ -78,6 +78,11 @@ class Request:
             raise InvalidSpecError("deadline is no number; give a time, or math.inf for none", "deadline")
 
     @property
+    def salt(self) -> bytes:
+        """BlockTable.salt of its table."""
+        return b""
+
+    @property
     def length(self) -> int:
         """Tokens of the prompt and those of the answer that are chosen."""
         return len(self.prompt) + self.sampled

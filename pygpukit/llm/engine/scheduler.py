@@ -210,7 +210,7 @@ class Scheduler:
 
     def _begin(self, request: Request, preempted: list[Request], copies: list[Copy]) -> bool:
         """Let a request run, if need be in the place of others; False if there is no room."""
-        blocks, table = self.blocks, self.blocks.open(request.prompt)
+        blocks, table = self.blocks, self.blocks.open(request.prompt, request.salt)
         end = request.positions if request.tier == 0 else request.length
         victims: list[Request] = []
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pygpukit.core.errors import GPUError
 from pygpukit.llm.engine.drafting import Drafting
 from pygpukit.llm.engine.request import Request
 from pygpukit.llm.engine.sampling import Choice, Sampling
+
+if TYPE_CHECKING:
+    from pygpukit.nn.linear.adapters import Adapter
 
 
 class Constraint(Protocol):
@@ -41,7 +44,7 @@ class Sequence(Request):
     """sampling: gets a seed where it has none. end_tokens: those that end it. answer: the tokens chosen so far; ready:
     those that nobody has taken yet. is_over: no more will come. error: why, where a step failed. constraint: the form
     that the answer has. expired: its deadline came first. opened, begun: when it came and when its prompt was begun, by
-    the loop's clock. drafting: where drafts of the answer come from.
+    the loop's clock. drafting: where drafts of the answer come from. adapter: that its products have.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -55,6 +58,7 @@ class Sequence(Request):
     opened: float = 0.0
     begun: float | None = None
     drafting: Drafting | None = None
+    adapter: Adapter | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,6 +66,11 @@ class Sequence(Request):
         self.credit = 1 + AHEAD
         if self.drafting is not None:
             self.drafts = self.drafting.gain.drafts
+
+    @property
+    def salt(self) -> bytes:
+        """Of its adapter: other keys and values follow from the same tokens."""
+        return b"" if self.adapter is None else self.adapter.salt
 
     @property
     def has_news(self) -> bool:

@@ -11,6 +11,7 @@ from pygpukit.core.graph import Graph
 from pygpukit.core.stream import Stream
 from pygpukit.llm.engine.rows import Line, Rows
 from pygpukit.llm.engine.sampling import Choice, Sampler
+from pygpukit.nn.linear.adapters import AdapterRows, adapter_rows
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class DecodeStep:
         self._bests = network.new_bests() if size == 1 else None
         self._graph: Graph | None = None
 
-    def compute(self) -> None:
+    def compute(self, adapters: tuple[AdapterRows, ...] = ()) -> None:
         """Launch it, one launch after the other."""
-        self._network.forward(self._batch, self._cache, self._buffers)
+        self._network.forward(replace(self._batch, adapters=adapters), self._cache, self._buffers)
         self._network.head(self._buffers.x, self.sampler.logits, self._bests, overlaps=True)
         self.sampler.choose(self._batch, self._bests)
 
@@ -112,7 +113,10 @@ class DecodeSteps:
         rows = self._room(size)
         step, places = self._step(lines, size), rows.place(lines, size)
         rows.load(lines, places, size, step.sampler)
-        step.capture().launch() if self._graphs else step.compute()
+        adapters = adapter_rows(
+            (row, row + 1, line.sequence.adapter) for row, line in sorted(zip(places, lines, strict=True), key=_row)
+        )
+        step.capture().launch() if self._graphs and not adapters else step.compute(adapters)
         rows.advance(lines, places)
         return Launched(step, lines, places)
 
@@ -158,6 +162,10 @@ class DecodeSteps:
         if key not in self._steps:
             self._steps[key] = DecodeStep(self._network, self._cache, self._room(size), *key)
         return self._steps[key]
+
+
+def _row(item: tuple[int, Line]) -> int:
+    return item[0]
 
 
 def padded(count: int) -> int:

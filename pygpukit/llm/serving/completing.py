@@ -46,7 +46,7 @@ class Completing:
         try:
             settings, call_format = self._settings(asked, served)
             tools = None if asked.tools is None or call_format is None else (call_format, asked.tools.names)
-            answer = write(served.model.name, tools)
+            answer = write(served.name, tools)
             await self._check_prompts(asked, served, settings)
             echoed = await self._echoed(asked, served, gone)
             # All are opened before the answer begins, so that what is wrong with one has its status.
@@ -82,10 +82,14 @@ class Completing:
             variables = {"tools": list(asked.tools.definitions)} | variables
         form, call_format = settings_of(asked.form, asked.tools, tokenizer)
         settings = requests.defaults(served.model) | asked.settings | form
+        if served.adapter is not None:
+            settings["adapter"] = served.adapter
         return settings | ({"variables": variables} if variables else {}), call_format
 
     async def _echoed(self, asked: Asked, served: Served, gone: asyncio.Future[None]) -> list[list[Token]]:
         """The tokens of each prompt, with their logprobs if need be, where answers repeat them."""
+        if asked.echo and served.adapter is not None:
+            raise RequestError(f"the tokens of a prompt are told of the model alone, not of {served.name!r}", "echo")
         prompts: list[list[Token]] = []
         for prompt in asked.prompts if asked.echo else ():
             with refusals(_field(prompt)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -37,10 +37,22 @@ class Loaded:
 
 @dataclass
 class Served(Loaded):
-    """A model that writes, and the thread that runs it."""
+    """A model that writes, and the thread that runs it. adapter: the one that was asked for with it, as
+    "model:adapter"."""
 
     model: CausalTransformerModel
     driver: Driver
+    adapter: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that it was asked for by."""
+        return self.model.name if self.adapter is None else f"{self.model.name}:{self.adapter}"
+
+    @property
+    def adapters(self) -> list[str]:
+        """The names of its adapters, with the model's."""
+        return [f"{self.model.name}:{adapter}" for adapter in getattr(self.model, "adapters", ())]
 
 
 @dataclass
@@ -70,13 +82,16 @@ class Models:
 
     def described(self, name: str | None = None) -> list[dict[str, Any]]:
         """The models as the protocol lists them, or the one of that name. Raises RequestError where there is none."""
-        if name is not None:
+        if name is not None and name not in self._adapters():
             self._place(name)
-        names = [name] if name is not None else list(self._places)
+        names = [name] if name is not None else [*self._places, *self._adapters()]
         return [{"id": one, "object": "model", "created": self._started, "owned_by": "pygpukit"} for one in names]
 
     async def get(self, name: str) -> Served:
-        """A model that writes, loaded if need be while others are served. Raises RequestError."""
+        """A model that writes, loaded if need be while others are served, or with an adapter. Raises RequestError."""
+        for own in self._all():
+            if name in own.adapters and name not in self._places:
+                return replace(own, adapter=name.removeprefix(f"{own.model.name}:"))
         served = await self._loaded(name, "text")
         if not isinstance(served, Served):
             raise _wrong(name, served, _WHAT["llm"])
@@ -84,6 +99,8 @@ class Models:
 
     async def embedder(self, name: str) -> Loaded:
         """A model that makes vectors of texts, one that writes too, as get(). Raises RequestError."""
+        if name in self._adapters() and name not in self._places:
+            raise RequestError(f"embeddings are of the model alone, not of {name!r}", "model")
         served = await self._loaded(name, "text")
         if served.kind not in ("llm", "encoder"):
             raise _wrong(name, served, _WHAT["encoder"])
@@ -118,6 +135,9 @@ class Models:
     def _all(self) -> list[Served]:
         return [place.served for place in self._places.values() if isinstance(place.served, Served)]
 
+    def _adapters(self) -> list[str]:
+        return [name for served in self._all() for name in served.adapters]
+
     def _of(self, model: Any, kind: Kind) -> Loaded:
         if kind != "text":
             return Loaded(model, kind)
@@ -127,7 +147,7 @@ class Models:
 
     def _place(self, name: str) -> _Place:
         if name not in self._places:
-            there = ", ".join(map(repr, self._places))
+            there = ", ".join(map(repr, [*self._places, *self._adapters()]))
             raise RequestError(
                 f"there is no model {name[:80]!r} here; there is {there}", "model", 404, "model_not_found"
             )

@@ -71,14 +71,15 @@ class Attention:
         post_norm: Norm | None = None,
     ) -> None:
         """x += residual_scale * attention(norm(x)), after post_norm: x float32 (R, hidden). The cache has the keys."""
-        project_residual(x, self.qkv_proj, buffers.qkv, batch.start, norm)
+        project_residual(x, self.qkv_proj, buffers.qkv, batch.start, norm, adapters=batch.adapters)
         begin = 0
         for row_norm in self._row_norms:  # queries first
             part = buffers.qkv[:, begin : begin + row_norm.weight.size]
             row_norm(part, out=part)
             begin = self.q_dim
         self.write_and_attend(batch, cache, tables, buffers)
-        add_product(x, self.o_proj, buffers.out, batch.start, post_norm, self.config.residual_scale)
+        scale = self.config.residual_scale
+        add_product(x, self.o_proj, buffers.out, batch.start, post_norm, scale, batch.adapters)
 
     def write_and_attend(
         self, batch: Batch, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
+from pygpukit.nn.linear.adapters import AdapterRows, adapt
 from pygpukit.nn.linear.layer import Epilogue, LinearBF16, norm_rows
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import host
@@ -16,12 +17,20 @@ if TYPE_CHECKING:
 
 
 def project_residual(
-    x: GPUArray, linear: LinearBF16, out: GPUArray, start: int | None, norm: Norm | None, epilogue: Epilogue = "store"
+    x: GPUArray,
+    linear: LinearBF16,
+    out: GPUArray,
+    start: int | None,
+    norm: Norm | None,
+    epilogue: Epilogue = "store",
+    adapters: tuple[AdapterRows, ...] = (),
 ) -> None:
-    """out = epilogue(linear(norm(x))), or of x itself where norm is None: x float32 (R, in). start: Batch.start."""
+    """out = epilogue(linear(norm(x))), or of x itself where norm is None: x float32 (R, in).
+    start, adapters: Batch's."""
     if norm is None and x.dtype != linear.weight.dtype:
         x = x.astype(linear.weight.dtype)
     linear.project(x, out, start, norm=norm, epilogue=epilogue, overlaps=start is None)
+    adapt(adapters, linear, x, out, start, norm, epilogue)
 
 
 def normalised_rows(x: GPUArray, norm: Norm | None, dtype: DataType) -> GPUArray:
@@ -38,15 +47,24 @@ def normalised_rows(x: GPUArray, norm: Norm | None, dtype: DataType) -> GPUArray
 
 
 def add_product(
-    x: GPUArray, linear: LinearBF16, y: GPUArray, start: int | None, post_norm: Norm | None = None, scale: float = 1.0
+    x: GPUArray,
+    linear: LinearBF16,
+    y: GPUArray,
+    start: int | None,
+    post_norm: Norm | None = None,
+    scale: float = 1.0,
+    adapters: tuple[AdapterRows, ...] = (),
 ) -> None:
-    """x += scale * linear(y), or scale * post_norm(linear(y)): x float32 (R, out), y (R, in). start: Batch.start."""
+    """x += scale * linear(y), or scale * post_norm(linear(y)): x float32 (R, out), y (R, in).
+    start, adapters: Batch's."""
     decodes = start is None
     if post_norm is None and scale == 1.0:
         linear.project(y, x, start, epilogue="add", overlaps=decodes)
+        adapt(adapters, linear, y, x, start, epilogue="add")
         return
     out = native.empty(x.shape, x.dtype if post_norm is None else linear.weight.dtype)
     linear.project(y, out, start, overlaps=decodes)
+    adapt(adapters, linear, y, out, start)
     if post_norm is not None:
         out = post_norm(out)
     add(x, out if scale == 1.0 else mul(out, scale), out=x)

@@ -19,6 +19,7 @@ from pygpukit.ops.elementwise import add, mul
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.nn.linear.adapters import AdapterRows
     from pygpukit.nn.linear.blocks import Blocks
     from pygpukit.nn.linear.layer import LinearBF16
     from pygpukit.nn.mlp import MLP
@@ -105,9 +106,15 @@ class MoELayer:
         return total.astype(x.dtype.name).reshape(*x.shape)
 
     def forward(
-        self, x: GPUArray, start: int | None, norm: Norm | None, between: GPUArray, post_norm: Norm | None = None
+        self,
+        x: GPUArray,
+        start: int | None,
+        norm: Norm | None,
+        between: GPUArray,
+        post_norm: Norm | None = None,
+        adapters: tuple[AdapterRows, ...] = (),
     ) -> None:
-        """x += residual_scale * experts(norm(x)), after post_norm: as MLP.forward()."""
+        """x += residual_scale * experts(norm(x)), after post_norm: as MLP.forward(). No adapter is of experts."""
         scale = self.config.residual_scale
         if post_norm is None:
             self._add(x, x, norm, start, scale)
