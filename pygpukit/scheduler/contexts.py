@@ -274,7 +274,7 @@ def _disown_all() -> None:
 
 
 os.register_at_fork(after_in_child=_disown_all)
-core_turns.set_giver(turns.turn)  # code can be in a context only once this module is here
+core_turns.set_giver(turns.give)  # code can be in a context only once this module is here
 
 
 def initialize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from context_help import no_context_is_left as no_context_is_left
 
 import pygpukit as gp
-from pygpukit.core.turns import turn
+from pygpukit.core.event import Event
+from pygpukit.core.turns import Turn, turn, turn_ahead
 from pygpukit.scheduler import ExecutionContext, create_context
 from pygpukit.scheduler.execution import current_context
 
@@ -20,19 +22,50 @@ STEPS = 100
 SIDES, PRODUCTS = {"sim": 1024, "cuda": 2048}, {"sim": 1, "cuda": 4}
 
 
+def launch(x: gp.GPUArray) -> gp.GPUArray:
+    for _ in range(PRODUCTS[str(gp.backend())] - 1):
+        x @ x
+    return x @ x
+
+
 def step(x: gp.GPUArray) -> None:
     """Some work whose result is waited for, as a token's is."""
     with turn():
-        for _ in range(PRODUCTS[str(gp.backend())] - 1):
-            x @ x
-        (x @ x)[0].to_numpy()
+        launch(x)[0].to_numpy()
+
+
+class Steps:
+    """Steps of which one is launched before the one before it has ended, as a model's are."""
+
+    def __init__(self) -> None:
+        self._begun = deque[tuple[Event, Callable[[], None]]]()
+
+    def step(self, x: gp.GPUArray) -> None:
+        if not self._begun:
+            with turn() as own:
+                self._launch(x, own)
+        if len(self._begun) < 2 and (ahead := turn_ahead()) is not None:
+            with ahead:
+                self._launch(x, ahead)
+        end, ended = self._begun.popleft()
+        end.synchronize()
+        ended()
+
+    def _launch(self, x: gp.GPUArray, own: Turn) -> None:
+        launch(x)
+        end = Event(timing=False)
+        end.record()
+        self._begun.append((end, own.go_on()))
 
 
 class Worker:
     """Steps in a context on a thread of its own, with a pause after each, until stop() or an error."""
 
-    def __init__(self, context: ExecutionContext, pause_s: float = 0.0, side: int | None = None) -> None:
+    def __init__(
+        self, context: ExecutionContext, pause_s: float = 0.0, side: int | None = None, ahead: bool = False
+    ) -> None:
         self.context, self.steps, self.error = context, 0, None
+        self._step = Steps().step if ahead else step
         self._side = side or SIDES[str(gp.backend())]
         self._pause_s, self._stop = pause_s, threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -43,7 +76,7 @@ class Worker:
             with self.context:
                 x = gp.ones((self._side, self._side))
                 while not self._stop.is_set():
-                    step(x)
+                    self._step(x)
                     self.steps += 1
                     time.sleep(self._pause_s)
         except Exception as error:
@@ -81,8 +114,9 @@ def come_to(workers: list[Worker], shares: list[float], within: float) -> None:
     until(done)
 
 
-def test_two_that_step_get_what_they_were_promised() -> None:
-    workers = [Worker(create_context(f"turns-{share}", share=share)) for share in (0.75, 0.25)]
+@pytest.mark.parametrize("ahead", [False, True])
+def test_two_that_step_get_what_they_were_promised(ahead: bool) -> None:
+    workers = [Worker(create_context(f"turns-{share}", share=share), ahead=ahead) for share in (0.75, 0.25)]
     until(lambda: all(worker.steps > 20 for worker in workers))
     come_to(workers, [0.75, 0.25], 0.08)
     for worker in workers:

@@ -15,7 +15,7 @@ from pygpukit._core import native
 from pygpukit.core import doing
 from pygpukit.core.errors import GPUError, InvalidSpecError
 from pygpukit.core.event import Event
-from pygpukit.core.turns import is_free, turn
+from pygpukit.core.turns import Turn, turn, turn_ahead
 from pygpukit.llm.engine.blocks import BlockManager
 from pygpukit.llm.engine.drafting import NO_DRAFTS, Asked, Drafts, deliver, note, propose
 from pygpukit.llm.engine.prefill import Part, Prefill
@@ -36,13 +36,14 @@ _LOOK_S = 0.1  # a finalizer in the wrong moment gives back what somebody waits 
 
 class _Begun(NamedTuple):
     """A plan on the device: who gets a token of which row of which step, and the event of its end, on a stream. time:
-    when it was launched."""
+    when it was launched. ended: tells whoever gives turns."""
 
     plan: Plan
     launched: list[tuple[Launched, list[Sequence | None]]]
     end: Event
     stream: int
     time: float
+    ended: Callable[[], None]
 
 
 class Loop:
@@ -213,23 +214,26 @@ class Loop:
 
     def _lead(self) -> None:
         """Launch the step that is planned, unless it runs already, and wait for its end; before that begin the one
-        after it, if that needs nothing of it and nobody waits for the device."""
-        own = turn()
-        with own:
-            launching: Plan | None = None
-            try:
-                if not self._begun and self._plan is not None:
+        after it, if that needs nothing of it and the next step on the device is to be this model's."""
+        launching: Plan | None = None
+        try:
+            if not self._begun and self._plan is not None:
+                with turn() as own:
                     launching, self._plan = self._plan, None
-                    self._begun.append(self._launch(launching))
-                if self._begun and is_free(own) and (launching := self._plan_ahead()) is not None:
-                    self._begun.append(self._launch(launching))
-                launching = None
-                if self._begun:
-                    self._begun[0].end.synchronize()
-            except BaseException as error:
-                if launching is not None or isinstance(error, Exception):
-                    self._fail(error, launching)
-                raise
+                    self._begun.append(self._launch(launching, own))
+            if self._begun and (ahead := turn_ahead()) is not None:
+                with ahead:
+                    if (launching := self._plan_ahead()) is not None:
+                        self._begun.append(self._launch(launching, ahead))
+            launching = None
+            if self._begun:
+                self._begun[0].end.synchronize()
+        except BaseException as error:
+            for begun in self._begun:  # nobody waits for them here any more
+                begun.ended()
+            if launching is not None or isinstance(error, Exception):
+                self._fail(error, launching)
+            raise
         self._collect()
 
     def _plan_ahead(self) -> Plan | None:
@@ -275,6 +279,7 @@ class Loop:
             if not self._begun:
                 return
             begun = self._begun.popleft()
+            begun.ended()
             now = self._clock()
             seconds, self._ended = now - max(begun.time, self._ended), now
             said: dict[Sequence, list[tuple[Line, Choice]]] = {}
@@ -291,7 +296,7 @@ class Loop:
                 if (sequence := _sequence(row)) in said:
                     note(sequence, row.drafts > 0, said[sequence], None if begun.plan.chunks else seconds)
 
-    def _launch(self, plan: Plan) -> _Begun:
+    def _launch(self, plan: Plan, own: Turn) -> _Begun:
         time = self._clock()
         self.cache.copy(plan.copies)
         launched: list[tuple[Launched, list[Sequence | None]]] = []
@@ -305,7 +310,7 @@ class Loop:
             launched += self._launch_chunks(beside, plan.chunks, drafts)
         end = Event(timing=False)
         end.record()
-        return _Begun(plan, launched, end, native.current_stream().id, time)
+        return _Begun(plan, launched, end, native.current_stream().id, time, own.go_on())
 
     def _launch_chunks(
         self, rows: Several[Row], chunks: Several[Chunk], drafts: Drafts
