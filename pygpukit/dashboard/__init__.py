@@ -1,4 +1,5 @@
-"""Live dashboards: `gp.dashboard.memory()`, `scheduler()`, `device()`, `cells()`; `record(path)`, `replay(path)`.
+"""Live dashboards: `gp.dashboard.memory()`, `scheduler()`, `device()`, `cells()`; `record(path)`, `replay(path)`; and
+`timeline(profile)`.
 
 Nothing of Jupyter is imported before a widget is asked for; recording and reading traces need none of it.
 """
@@ -13,10 +14,11 @@ from pygpukit.telemetry.trace import TraceError
 
 if TYPE_CHECKING:
     from pygpukit.dashboard.player import Replay
-    from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget
+    from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, TimelineWidget
     from pygpukit.jupyter.widgets.scheduler import HasTasks
+    from pygpukit.profiling import Profile
 
-__all__ = ["Recorder", "TraceError", "cells", "device", "memory", "record", "replay", "scheduler"]
+__all__ = ["Recorder", "TraceError", "cells", "device", "memory", "record", "replay", "scheduler", "timeline"]
 
 
 def memory() -> MemoryWidget:
@@ -51,6 +53,18 @@ def cells() -> CellsWidget:
     from pygpukit.jupyter.widgets import CellsWidget
 
     return CellsWidget()
+
+
+def timeline(profile: Profile) -> TimelineWidget:
+    """A profile's works over time: zoom, search, rows by stream or tenant, sums of a selection, and what the device
+    waited for.
+
+    profile: of gp.profiling.profile(), whose block has ended. Raises InvalidSpecError for anything else, RuntimeError
+    when the front-end bundle has not been built.
+    """
+    from pygpukit.jupyter.widgets import TimelineWidget
+
+    return TimelineWidget(profile)
 
 
 def record(path: str | os.PathLike[str]) -> Recorder:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import SchedulerWidget as SchedulerWidget
     from pygpukit.jupyter.widgets import SpectrogramWidget as SpectrogramWidget
     from pygpukit.jupyter.widgets import TalkWidget as TalkWidget
+    from pygpukit.jupyter.widgets import TimelineWidget as TimelineWidget
 
 __all__ = [
     "CellsWidget",
@@ -25,6 +26,7 @@ __all__ = [
     "SchedulerWidget",
     "SpectrogramWidget",
     "TalkWidget",
+    "TimelineWidget",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]

@@ -27,7 +27,7 @@ def as_text(profile: Profile) -> str:
             f"{total.count:>8} {total.total_us / 1e3:>11.3f} {total.mean_us:>11.2f} {total.longest_us:>11.2f} "
             f"{total.share:>6.1%}  {total.name}"
         )
-    return "\n".join([*lines, *_notes(profile)])
+    return "\n".join([*lines, *notes(profile)])
 
 
 def as_html(profile: Profile) -> str:
@@ -40,9 +40,9 @@ def as_html(profile: Profile) -> str:
     )
     columns = "".join(f"<th>{name}</th>" for name in ("count", "total ms", "mean us", "longest us", "busy"))
     head = f"<tr><th style='text-align:left'>name</th>{columns}</tr>"
-    notes = "".join(f"<div>{escape(note)}</div>" for note in _notes(profile))
+    below = "".join(f"<div>{escape(note)}</div>" for note in notes(profile))
     table = f"<table>{head}{rows}</table>" if rows else ""
-    return f"<div><div><b>{escape(_head(profile))}</b></div>{_timeline(profile)}{table}{notes}</div>"
+    return f"<div><div><b>{escape(_head(profile))}</b></div>{_timeline(profile)}{table}{below}</div>"
 
 
 def _head(profile: Profile) -> str:
@@ -55,8 +55,9 @@ def _head(profile: Profile) -> str:
     return f"{launches} launches, {len(works)} works; the device was busy {share}"
 
 
-def _notes(profile: Profile) -> list[str]:
-    notes = []
+def notes(profile: Profile) -> list[str]:
+    """Sentences about it: how long the device waited and for what, what has no time, whose times these are."""
+    lines = []
     waits = profile.waits()
     if waits:
         by_cause: dict[str, float] = {}
@@ -64,15 +65,15 @@ def _notes(profile: Profile) -> list[str]:
             by_cause[wait.cause] = by_cause.get(wait.cause, 0.0) + wait.duration_us / 1e3
         longest = sorted(by_cause.items(), key=lambda one: -one[1])
         causes = "; ".join(f"{took:.3f} ms {cause}" for cause, took in longest)
-        notes.append(
+        lines.append(
             f"it waited {len(waits)} times for more than 10 us, {sum(by_cause.values()):.3f} ms in all: {causes}"
         )
     if profile.untimed:
         why = "of tasks, on streams of other libraries, or too many"
-        notes.append(f"{profile.untimed} works have no time of their own: {why}")
+        lines.append(f"{profile.untimed} works have no time of their own: {why}")
     if is_sim():
-        notes.append(_SIMULATED)
-    return notes
+        lines.append(_SIMULATED)
+    return lines
 
 
 def _shown(totals: list[Total]) -> list[Total]:

@@ -132,8 +132,7 @@ class Profile:
         Causes are known as far back as the event ring went when the block ended: 65536 records. Of a block that still
         runs none is. Empty where no device worked.
         """
-        stretches = waits(self.works, self.begin_ns, self.end_ns or _core.now_ns(), self._log)
-        return [wait for wait in stretches if wait.duration_us >= min_us]
+        return waits(self.works, self.begin_ns, self.end_ns or _core.now_ns(), self._log, min_us)
 
     def totals(self, by: Callable[[Work], object] = lambda work: work.name) -> list[Total]:
         """Sums by name, or by what `by` says of each work, the longest first."""

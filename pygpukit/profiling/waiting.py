@@ -96,20 +96,21 @@ class Log:
         return submitted
 
 
-def waits(works: Sequence[Work], begin_ns: int, end_ns: int, log: Log) -> list[Wait]:
-    """Every stretch without work from begin_ns to end_ns, of each device that had some, in order."""
+def waits(works: Sequence[Work], begin_ns: int, end_ns: int, log: Log, min_us: float = 0.0) -> list[Wait]:
+    """Every stretch of min_us without work from begin_ns to end_ns, of each device that had some, in order."""
     stretches = []
+    min_ns = max(1.0, min_us * 1e3)
     submitted = log.times(works)
     for device in sorted({work.device for work in works}):
         until, before = begin_ns, None
         for work, time in zip(works, submitted, strict=True):
             if work.device != device:
                 continue
-            if work.begin_ns > until:
+            if work.begin_ns - until >= min_ns:
                 stretches.append(_explained(until, work, before, time, log))
             if work.end_ns >= until:
                 until, before = work.end_ns, work
-        if end_ns > until:
+        if end_ns - until >= min_ns:
             stretches.append(Wait(until, end_ns, device, END, "", "", 0))
     return sorted(stretches, key=lambda wait: wait.begin_ns)
 

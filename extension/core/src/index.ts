@@ -22,3 +22,7 @@ export { SoundStore } from './sound/store.js';
 export { type Asks, type Look, type Sound } from './sound/messages.js';
 export { TalkStore, type TalkTurn } from './talk.js';
 export * as format from './format.js';
+export { CHUNK, TimelineData, readHead, type Head, type Lane, type Place } from './timeline/data.js';
+export { Levels, type Columns, type Paint } from './timeline/levels.js';
+export { TIMELINE_GROUPINGS, makeRows, type TimelineGrouping, type TimelineRow } from './timeline/rows.js';
+export { nextMatch, searched, sums, type TimelineSum } from './timeline/sums.js';

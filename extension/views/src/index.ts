@@ -10,6 +10,8 @@ export { SpectrogramView, type Shape } from './sound/moving.js';
 export { RecorderView, type RecorderState } from './sound/recorder.js';
 export { TalkView } from './sound/talk.js';
 export { Output, RATES } from './sound/output.js';
+export { TimelineView } from './timeline/view.js';
+export { type Brush, type Frame, paintRows } from './timeline/plot.js';
 export { ChatView, type Draft } from './chat/view.js';
 export { isInertMarkdown } from './chat/markdown.js';
 export { typeset } from './chat/math.js';

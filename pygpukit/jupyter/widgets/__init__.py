@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.scheduler import SchedulerWidget as SchedulerWidget
     from pygpukit.jupyter.widgets.spectrogram import SpectrogramWidget as SpectrogramWidget
     from pygpukit.jupyter.widgets.talk import TalkWidget as TalkWidget
+    from pygpukit.jupyter.widgets.timeline import TimelineWidget as TimelineWidget
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,143 @@
+// The timeline of a profile: chunks are asked for and read, zoom, search, rows, selection, and what the device waited for.
+
+import { deflateSync } from 'node:zlib';
+import { type Page, expect, test } from '@playwright/test';
+import { mount, sendMessage } from '../support/plain-page.ts';
+import { failOnPageErrors, panel } from '../support/views.ts';
+
+failOnPageErrors();
+
+const SPAN_NS = 1_000_000;
+const HEAD = {
+  type: 'timeline',
+  span: SPAN_NS,
+  lanes: [
+    [0, 0, '', 0],
+    [0, 3, 'alice', 0],
+    [0, 0, '', 1],
+  ],
+  names: ['gemm', 'softmax', 'the host: nothing was submitted', '<img src=x onerror=alert(1)>'],
+  places: [
+    ['', 0, ''],
+    ['In [3]', 7, ''],
+    ['In [4]', 2, 'memory was mapped 2 times'],
+    ['In [4]', 2, ''],
+  ],
+  notes: ['2 works have no time of their own'],
+};
+/** begin, time, name, lane, place. */
+const RECORDS = [
+  [0, 200_000, 0, 0, 1],
+  [100_000, 50_000, 1, 1, 1],
+  [200_000, 600_000, 2, 2, 2],
+  [800_000, 100_000, 0, 0, 3],
+  [900_000, 100_000, 3, 0, 0],
+];
+
+function chunk(records: readonly (readonly number[])[]): string {
+  const bytes: number[] = [];
+  for (let column = 0; column < 5; column++) {
+    const values = records.map((record, i) => (record[column] as number) - (column === 0 && i > 0 ? (records[i - 1]?.[0] as number) : 0));
+    bytes.push(3);
+    for (let plane = 0; plane < 3; plane++) for (const value of values) bytes.push((value >> (8 * plane)) & 255);
+  }
+  return deflateSync(Uint8Array.from(bytes)).toString('base64');
+}
+
+async function begin(page: Page): Promise<void> {
+  await mount(page, 'timeline');
+  await page.evaluate(() => (window.answerWants = () => undefined)); // the test sends chunks itself
+  await sendMessage(page, { ...HEAD, count: RECORDS.length });
+}
+
+async function open(page: Page): Promise<void> {
+  await begin(page);
+  await expect.poll(() => page.evaluate(() => JSON.stringify(window.sent))).toContain('"want","chunk":0');
+  await page.evaluate((data) => window.receive({ type: 'works', chunk: 0 }, data), chunk(RECORDS));
+  await expect(panel(page).locator('.gk-device')).toHaveText('5 records in 1.0 ms');
+}
+
+const rows = (page: Page) => page.locator('.gk-details tbody tr');
+const stretch = async (page: Page): Promise<[number, number]> => {
+  const { from, to } = await panel(page).evaluate((element) => ({ ...(element as HTMLElement).dataset }));
+  return [Number(from), Number(to)];
+};
+
+test('timeline: the records come in chunks, with their sums, and waits among them', async ({ page }) => {
+  await open(page);
+  expect(await page.evaluate(() => JSON.stringify(window.sent))).toBe('[{"type":"view"},{"type":"want","chunk":0}]');
+  await expect(rows(page)).toHaveCount(4);
+  await expect(rows(page).first()).toContainText(/waited for the host: nothing was submitted\s*1\s*600 us\s*600 us\s*600 us\s*60\.0 %/);
+  await expect(rows(page).nth(1)).toContainText(/gemm\s*2\s*300 us\s*150 us\s*200 us\s*30\.0 %/);
+  await expect(page.locator('.gk-timeline-label')).toHaveText(['waited for', 'default stream', 'stream 3']);
+  await expect(page.locator('.gk-note').filter({ hasText: 'no time of their own' })).toBeVisible();
+  await expect(rows(page).filter({ hasText: '<img src=x' })).toHaveCount(1); // as text
+});
+
+test('timeline: rows by tenant', async ({ page }) => {
+  await open(page);
+  await page.getByLabel('Rows by').selectOption('tenant');
+  await expect(page.locator('.gk-timeline-label')).toHaveText(['waited for', 'no tenant', 'alice']);
+});
+
+test('timeline: keys and the wheel zoom and move, and Home shows all', async ({ page }) => {
+  await open(page);
+  await expect.poll(() => stretch(page)).toEqual([0, SPAN_NS]);
+  const canvas = page.locator('.gk-timeline canvas');
+  await canvas.focus();
+  await page.keyboard.press('+');
+  await expect.poll(async () => (await stretch(page))[1] - (await stretch(page))[0]).toBeLessThan(SPAN_NS * 0.7);
+  const [before] = await stretch(page);
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(async () => (await stretch(page))[0]).toBeGreaterThan(before);
+  await page.keyboard.press('Home');
+  await expect.poll(() => stretch(page)).toEqual([0, SPAN_NS]);
+  await canvas.dispatchEvent('wheel', { deltaY: -240, ctrlKey: true, bubbles: true, cancelable: true });
+  await expect.poll(async () => (await stretch(page))[1] - (await stretch(page))[0]).toBe(SPAN_NS / 2);
+  await canvas.dispatchEvent('wheel', { deltaY: -240, bubbles: true, cancelable: true }); // the page's
+  await page.getByRole('button', { name: 'Whole' }).click();
+  await expect.poll(() => stretch(page)).toEqual([0, SPAN_NS]);
+});
+
+test('timeline: a drag sums up the stretch that it selects, and a click tells of a record', async ({ page }) => {
+  await open(page);
+  const canvas = page.locator('.gk-timeline canvas');
+  const box = (await canvas.boundingBox())!;
+  await page.mouse.move(box.x + 0.25 * box.width, box.y + 30);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 0.75 * box.width, box.y + 30, { steps: 4 });
+  await page.mouse.up();
+  await expect(page.locator('.gk-note').filter({ hasText: 'Selected: 500' })).toBeVisible();
+  await expect(rows(page)).toHaveCount(1); // the wait alone
+  await expect(rows(page).first()).toContainText(/100\.0 %/);
+  await canvas.click({ position: { x: 0.5 * box.width, y: 10 } });
+  await expect(page.locator('.gk-timeline-chosen')).toHaveText(/^the host: nothing was submitted: 600 us at 200 us \u00b7 device 0 waited \u00b7 memory was mapped 2 times \u00b7 then In \[4\], line 2$/);
+  await canvas.click({ position: { x: 0.85 * box.width, y: 30 } });
+  await expect(page.locator('.gk-timeline-chosen')).toHaveText(/^gemm: 100 us at 800 us \u00b7 stream 0 of device 0 \u00b7 In \[4\], line 2$/);
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await expect(rows(page)).toHaveCount(4);
+});
+
+test('timeline: a search counts, marks, and goes from one to the next', async ({ page }) => {
+  await open(page);
+  const search = page.getByLabel('Find a name or a cell');
+  await search.fill('GEMM');
+  await expect(page.getByText('2 found')).toBeVisible();
+  await search.press('Enter');
+  await expect(page.locator('.gk-timeline-chosen')).toHaveText(/^gemm: 200 us at 0/);
+  await search.press('Enter');
+  await expect(page.locator('.gk-timeline-chosen')).toHaveText(/^gemm: 100 us at 800 us/);
+  await search.press('Shift+Enter');
+  await expect(page.locator('.gk-timeline-chosen')).toHaveText(/^gemm: 200 us at 0/);
+  await search.fill('in [4]');
+  await expect(page.getByText('2 found')).toBeVisible();
+});
+
+test('timeline: bytes that are none are told of, and the view goes with its element', async ({ page }) => {
+  await begin(page);
+  await page.evaluate(() => window.receive({ type: 'works', chunk: 0 }, btoa('nothing')));
+  await expect(panel(page).locator('.gk-message')).toHaveText(/^The timeline cannot be read: /);
+  await page.evaluate(() => window.unmount());
+  await expect(panel(page)).toHaveCount(0);
+});
