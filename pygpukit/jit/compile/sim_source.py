@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from pygpukit.jit.compile.sim_missing import with_remedy
@@ -91,6 +92,7 @@ class Prepared:
     switches: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=8)  # of one kernel source and its headers, for those that look in turn
 def blank(source: str) -> str:
     """The source with comments, strings and preprocessor lines replaced by blanks; offsets and lines stay."""
     return _OPAQUE.sub(_blanks, source)
@@ -102,15 +104,16 @@ def _blanks(match: re.Match[str]) -> str:
 
 
 def without_empty_asm(source: str) -> str:
-    """The source with its empty asm statements, each a barrier to the compiler, in words that any host compiler knows.
-    Offsets and lines stay."""
+    """The source with its empty asm statements in words that any host compiler knows: a barrier to the compiler, or
+    nothing, where one has operands and leaves memory alone. Offsets and lines stay."""
     if "asm" not in source:
         return source
     code = _COMMENT.sub(_blanks, source)
 
     def replaced(match: re.Match[str]) -> str:
-        words = "__pk_fence()" if len(match.group()) >= len("__pk_fence()") else "(void)0"
-        return words.ljust(len(match.group()))
+        text = match.group()
+        fence = len(text) >= len("__pk_fence()") and (":" not in text or "memory" in text)
+        return ("__pk_fence()" if fence else "(void)0").ljust(len(text))
 
     pieces, done = [], 0
     for match in _EMPTY_ASM.finditer(code):

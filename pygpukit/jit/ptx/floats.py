@@ -194,6 +194,9 @@ def _extreme(op: Operation) -> None:
     if op.peek() not in ("f32", "f64"):
         kind, name, pair = _small_kind(op)
         op.no_more(3)
+        if not flush and not size:
+            write_small(op, kind, pair, _extreme_bits(_INFINITY[kind.name[: -2 if pair else None]], op, spoils), 1, 2)
+            return
         names = [f"pk_ptx_flushed_small<{name}>({one})" if flush else one for one in "ab"]
         a, b = (f"pk_ptx_value<{name}>({one})" for one in names)
         write_small(op, kind, pair, f"pk_ptx_nearest<{name}>({function}({a}, {b}, {takes_min}, {spoils}))", 1, 2)
@@ -208,6 +211,20 @@ def _extreme(op: Operation) -> None:
     for more in values[2:]:
         value = f"{function}({value}, {more}, {takes_min}, {spoils})"
     op.write(0, kind, value)
+
+
+_INFINITY = {"f16": 0x7C00, "bf16": 0x7F80}
+
+
+def _extreme_bits(infinity: int, op: Operation, spoils: str) -> str:
+    """The least or the largest of two numbers of 16 bits, a and b, by their bits alone: in the order of integers once
+    the size of a negative one is turned round."""
+    a, b = (f"(short)({one} ^ ((short){one} >> 15 & 0x7fff))" for one in "ab")
+    a_spoils, b_spoils = (f"({one} & 0x7fff) > {infinity:#x}" for one in "ab")
+    ordered = f"{a} {'<' if op.name == 'min' else '>'} {b} ? a : b"
+    if spoils == "true":
+        return f"{a_spoils} || {b_spoils} ? 0x7fff : {ordered}"
+    return f"{a_spoils} ? ({b_spoils} ? 0x7fff : b) : {b_spoils} ? a : {ordered}"
 
 
 _FUNCTIONS = {
@@ -233,6 +250,9 @@ def _approximate(op: Operation) -> None:
     value = op.read(1, kind)
     if kind.bits == 64:
         value = f"pk_ptx_reciprocal_root({value})" if flush else f"(1.0 / __builtin_sqrt({value}))"
+    elif op.name == "ex2" and flush:  # of the least numbers it is 1, and no result is negative
+        held = op.temporary("float", _FUNCTIONS["ex2"].format(value))
+        value = f"({held} < 0x1p-126f ? 0.0f : {held})"
     else:
         value = _FUNCTIONS[op.name].format(f"pk_ptx_flushed({value})" if flush else f"({value})")
         value = f"pk_ptx_flushed({value})" if flush else value

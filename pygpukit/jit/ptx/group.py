@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from pygpukit.jit.ptx.operation import Operation, instruction
 from pygpukit.jit.ptx.parser import Number, OperandNumber, Vector
@@ -65,7 +66,7 @@ def _product(op: Operation) -> None:
     for item in sums:
         if isinstance(item, OperandNumber) and op.block.operands[item.index].letter != _LETTERS[result]:
             raise op.fault(f'sums are operands of the constraint "+{_LETTERS[result]}"', item.at)
-    places = [op.place(item) for item in sums]
+    places = op.places(sums)
     registers = "nullptr"
     if held:
         items = op.items(1)
@@ -87,11 +88,17 @@ def _product(op: Operation) -> None:
 def _array(places: list[str]) -> str:
     """The address of the first of a thread's sums, which are elements of one array; a null pointer where they are not.
     What the text shows, the compiler need not compare."""
-    elements = [_ELEMENT.fullmatch(place) for place in places]
-    numbered = [(one["array"], sum(map(int, one["index"].split("+")))) for one in elements if one]
-    if numbered and numbered == [(numbered[0][0], numbered[0][1] + i) for i in range(len(places))]:
+    first = _element(places[0])
+    if first and all(_element(place) == (first[0], first[1] + i) for i, place in enumerate(places)):
         return f"pk_ptx_elements({places[0]}, {places[-1]}, {len(places)})"
     return f"pk_ptx_neighbours({', '.join(places)})"
+
+
+@lru_cache(maxsize=512)  # the same for every type of element
+def _element(place: str) -> tuple[str, int] | None:
+    """The array's name and the index, where a place is an element by a number."""
+    match = _ELEMENT.fullmatch(place)
+    return (match["array"], sum(map(int, match["index"].split("+")))) if match else None
 
 
 def _negative(op: Operation, index: int) -> str:

@@ -12,6 +12,7 @@ from pygpukit.jit.ptx.types import TYPES, Type
 
 Writer = Callable[["Operation"], None]
 _Writer = TypeVar("_Writer", bound=Writer)
+_Written = TypeVar("_Written")
 WRITERS: dict[str, Writer] = {}  # by the opcode's first word
 
 
@@ -113,12 +114,12 @@ class Operation:
     def write_term(self, term: Term, kind: Type, value: str, wider: bool = False) -> None:
         self._with_opcode(lambda: self.block.write(term, kind, value, wider))
 
-    def place(self, term: Term) -> str:
-        return self._with_opcode(lambda: self.block.place(term))
+    def places(self, terms: Iterable[Term]) -> list[str]:
+        return self._with_opcode(lambda: [self.block.place(term) for term in terms])
 
-    def _with_opcode(self, work: Callable[[], str | None]) -> str:
+    def _with_opcode(self, work: Callable[[], _Written]) -> _Written:
         try:
-            return work() or ""
+            return work()
         except PtxFault as fault:
             raise PtxFault(f"{self.parsed.opcode}: {fault.text}", fault.offset) from None
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +24,7 @@ KEYWORD = re.compile(r"\b(?:asm|__asm__|__asm)\b")
 IN_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\r?\n|[^\n])*?\b(?:asm|__asm__|__asm)\b", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CONDITION = re.compile(r"#[\s\\]*(?:if|/\*)|%:|\?\?=")
 # Directives that stay as they are while the preprocessor runs over one header alone.
 _KEPT = re.compile(r"^[ \t]*#[ \t]*(include|pragma[ \t]+once)\b", re.MULTILINE)
 _KEPT_WORD = "__pk_directive__"
@@ -74,11 +75,16 @@ def has_statement(text: str) -> bool:
     """True where an asm statement stands in a part that the simulated device reads, or in a macro."""
     if not KEYWORD.search(text):
         return False
-    if IN_MACRO.search(text):
-        return True
-    plain = without_empty_asm(text)
-    active = {token.line for token in lex(plain, MACROS).tokens}
-    return any(plain.count("\n", 0, match.start()) + 1 in active for match in KEYWORD.finditer(blank(plain)))
+    places = (match.start() for match in KEYWORD.finditer(blank(text)))
+    return bool(IN_MACRO.search(text)) or any(map(compiled(text, MACROS), places))
+
+
+def compiled(source: str, macros: Mapping[str, str]) -> Callable[[int], bool]:
+    """True where the preprocessor leaves in what stands at an offset, as far as is known."""
+    if not _CONDITION.search(source):
+        return lambda offset: True
+    lines = {token.line for token in lex(source, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
+    return lambda offset: source.count("\n", 0, offset) + 1 in lines
 
 
 def _kept(name: str, text: str, translate: Translate, preprocess: Preprocess) -> tuple[str, tuple[str, ...]]:

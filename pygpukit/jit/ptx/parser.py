@@ -167,9 +167,9 @@ def number(text: str, at: int) -> Number:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._tokens = [
-            Token(match.lastgroup or "", _written(match), match.start())
+            Token(kind, _written(match.group()) if kind == "word" else match.group(), match.start())
             for match in _TOKEN.finditer(text)
-            if match.lastgroup != "space"
+            if (kind := match.lastgroup or "") != "space"
         ]
         self._end = Token("end", "", len(text))
         self._at = 0
@@ -295,6 +295,10 @@ class _Parser:
     def _operand(self, depth: int) -> Term:
         if depth > MAX_DEPTH:
             raise PtxFault(f"more than {MAX_DEPTH} brackets in one another", self._peek().at)
+        token = self._peek()
+        if token.kind == "operand" and self._peek(1).text != "|":  # as most are
+            self._at += 1
+            return OperandNumber(ord(token.text) - OPERAND, token.at)
         first = self._one(depth)
         if self._is("|"):
             at = self._next().at
@@ -303,9 +307,6 @@ class _Parser:
 
     def _one(self, depth: int) -> Term:
         token = self._peek()
-        if token.kind == "operand":  # most are
-            self._at += 1
-            return OperandNumber(ord(token.text) - OPERAND, token.at)
         if self._take("{"):
             return Vector(self._list("}", depth), token.at)
         if self._take("["):
@@ -346,11 +347,9 @@ class _Parser:
         return Address(base, offset, more, at)
 
 
-def _written(match: re.Match[str]) -> str:
-    """A token's text, in which an operand inside a word is %0 again."""
-    if match.lastgroup != "word":
-        return match.group()
-    return re.sub("[\ue000-\ue7ff]", lambda one: f"%{ord(one.group()) - OPERAND}", match.group())
+def _written(word: str) -> str:
+    """A word's text, in which an operand is %0 again."""
+    return re.sub("[\ue000-\ue7ff]", lambda one: f"%{ord(one.group()) - OPERAND}", word)
 
 
 def _quoted(token: Token) -> str:

@@ -6,7 +6,7 @@ What a source without any pays is a look for the word, and at the headers that i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,14 +15,12 @@ from pygpukit.jit.compile import headers as header_sets
 from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.compile.diagnostics import compile_error
 from pygpukit.jit.compile.sim_source import MACROS, back_to, blank, without_empty_asm
-from pygpukit.jit.ptx.own_headers import IN_MACRO, KEYWORD, OwnHeaders, reached
+from pygpukit.jit.ptx.own_headers import IN_MACRO, KEYWORD, OwnHeaders, compiled, reached
 from pygpukit.jit.ptx.preprocessed import Preprocess, preprocessed
-from pygpukit.jit.source.lexer import lex
 from pygpukit.jit.source.lines import Lines
 
 TRANSLATED = "translated"  # a file in a folder of headers whose asm statements are C++ already
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
-_CONDITION = re.compile(r"#[\s\\]*(?:if|/\*)|%:|\?\?=")
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def _translated(
     lines = Lines(plain, name)
     try:
         text, headers = translate(
-            plain, code, _compiled(plain, macros), lambda start, end: back_to(plain, start, end, lines, columns)
+            plain, code, compiled(plain, macros), lambda start, end: back_to(plain, start, end, lines, columns)
         )
     except PtxFault as fault:
         if isinstance(fault, MacroInStatement) and not expanded:
@@ -110,14 +108,6 @@ def _translated(
         file, line_of_file = lines.origin(line)
         raise compile_error(name, f"{file}:{line_of_file}:{column}: error: {fault.text}", plain) from None
     return Source(text, headers, expanded=expanded)
-
-
-def _compiled(source: str, macros: Mapping[str, str]) -> Callable[[int], bool]:
-    """True where the preprocessor leaves in what stands at an offset, as far as is known."""
-    if not _CONDITION.search(source):
-        return lambda offset: True
-    lines = {token.line for token in lex(source, macros).tokens if token.text in ("asm", "__asm__", "__asm")}
-    return lambda offset: source.count("\n", 0, offset) + 1 in lines
 
 
 def _in_headers(source: str, folders: Sequence[Path]) -> bool:

@@ -1,7 +1,7 @@
 // reductions.cuh: what can be reduced: per operation its state, how elements enter it, how two states become one.
 //
-// An operation has Input, State and Output, identity(), batch(values, index of the first, index step) for a few elements
-// at once, combine(earlier, later) and finish(state). Floats of 16 bits are computed in float.
+// An operation has Input, State and Output, identity(), batch(values, index of the first, index step) for a few
+// elements at once, combine(earlier, later) and finish(state). Floats of 16 bits are computed in float.
 #pragma once
 #include "rows.cuh"
 
@@ -23,10 +23,10 @@ __device__ __forceinline__ typename Op::State tree(const Op &op, const T *values
   }
 }
 
-#define PK_BATCH_BY_TREE                                                                                 \
-  template <int N>                                                                                       \
-  __device__ __forceinline__ State batch(const Input (&values)[N], long long, long long) const {         \
-    return tree<N>(*this, values);                                                                       \
+#define PK_BATCH_BY_TREE                                                                        \
+  template <int N>                                                                              \
+  __device__ __forceinline__ State batch(const Input(&values)[N], long long, long long) const { \
+    return tree<N>(*this, values);                                                              \
   }
 
 template <class A>
@@ -130,7 +130,6 @@ __device__ __forceinline__ compute_t<T> largest(const T (&values)[N], unsigned l
   return best;
 }
 
-#ifndef PYGPUKIT_SIM  // where zeros and NaN keep the bits that NumPy gives them
 // Two at a time.
 __device__ __forceinline__ unsigned larger_pair(unsigned a, unsigned b, bfloat16_t) {
   unsigned result;
@@ -159,7 +158,6 @@ template <>
 __device__ __forceinline__ float largest<8, half_t>(const half_t (&values)[8], unsigned long long bits) {
   return largest_of_pairs(values, bits);
 }
-#endif
 
 // The first of the largest elements.
 template <class T>
@@ -343,9 +341,7 @@ struct LogSumExp {
   static __device__ __forceinline__ A rebased(const State &s, A top) {
     return s.sum == 0 ? A(0) : s.sum * exp(reference(s.top) - reference(top));
   }
-  __device__ __forceinline__ D finish(const State &s) const {
-    return convert<D>::from(log(s.sum) + reference(s.top));
-  }
+  __device__ __forceinline__ D finish(const State &s) const { return convert<D>::from(log(s.sum) + reference(s.top)); }
 };
 
 // ---- the second pass: states of parts instead of elements ----

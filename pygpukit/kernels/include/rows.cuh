@@ -36,7 +36,6 @@ __device__ constexpr bool by_words() {
 // Elements that nobody reads again. For kernels that only read; those that also write are faster without.
 template <int N, class T>
 __device__ __forceinline__ Pack<T, N> load_once(const T *pointer) {
-#ifndef PYGPUKIT_SIM  // where a cache is not told anything, and the compiler makes vectors of plain loads
   if constexpr (N > 1 && by_words<T, N>()) {
     Bits<T, N> bits;
     if constexpr (bits.kWords == 4) {
@@ -52,7 +51,6 @@ __device__ __forceinline__ Pack<T, N> load_once(const T *pointer) {
     }
     return bits.pack;
   }
-#endif
   return *reinterpret_cast<const Pack<T, N> *>(pointer);
 }
 
@@ -135,11 +133,9 @@ struct Held {
   __device__ __forceinline__ const Pack<T, N> &pack() const { return bits.pack; }
   // What was made of it is made again, where the compiler would keep that in more registers.
   __device__ __forceinline__ void again() {
-#ifndef PYGPUKIT_SIM  // where it would keep the compiler from making vectors
     if constexpr (sizeof(T) == 2) {
       for (unsigned &word : bits.words.v) asm volatile("" : "+r"(word));
     }
-#endif
   }
 };
 template <class T, int N>
@@ -270,13 +266,11 @@ struct Plus {
 };
 
 struct Larger {  // a NaN wins
-#ifndef PYGPUKIT_SIM  // where zeros and NaN keep the bits that NumPy gives them
   __device__ __forceinline__ float operator()(float a, float b) const {
     float result;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
     return result;
   }
-#endif
   template <class A>
   __device__ __forceinline__ A operator()(A a, A b) const {
     return !(b <= a) && a == a ? b : a;

@@ -3,13 +3,6 @@
 #pragma once
 #include "span.cuh"
 
-// The simulator's compiler takes long over what is put into every kernel.
-#ifdef PYGPUKIT_SIM
-#define PK_INLINE __device__ inline
-#else
-#define PK_INLINE __device__ __forceinline__
-#endif
-
 namespace pk {
 
 // Elements smaller than a word, by their bits: packs of them are put together in words, since as elements they would
@@ -25,12 +18,12 @@ struct bits_of<2> {
   using type = unsigned short;
 };
 template <class T>
-PK_INLINE unsigned bits_at(const T *element) {
+__device__ inline unsigned bits_at(const T *element) {
   return *reinterpret_cast<const typename bits_of<sizeof(T)>::type *>(element);
 }
 
 template <class T, int N>
-PK_INLINE Held<T, N> in_words(const unsigned (&elements)[N]) {
+__device__ inline Held<T, N> in_words(const unsigned (&elements)[N]) {
   constexpr int kEach = 4 / sizeof(T);
   Held<T, N> held;
   for (int w = 0; w < N / kEach; ++w) {
@@ -41,14 +34,12 @@ PK_INLINE Held<T, N> in_words(const unsigned (&elements)[N]) {
   return held;
 }
 template <class T, int N>
-PK_INLINE Held<T, N> in_words(const Pack<T, N> &pack) {
+__device__ inline Held<T, N> in_words(const Pack<T, N> &pack) {
   if constexpr (kSmall<T, N>) {
     unsigned elements[N];
     for (int j = 0; j < N; ++j) elements[j] = bits_at(&pack.v[j]);
     Held<T, N> held = in_words<T, N>(elements);
-#ifndef PYGPUKIT_SIM  // where it would keep the compiler from making vectors
     for (unsigned &word : held.bits.words.v) asm volatile("" : "+r"(word));
-#endif
     return held;
   } else {
     Held<T, N> held;
@@ -65,7 +56,7 @@ struct Taken {
   int step = 1;  // 0: one for all; -1: reversed
 
   // N elements from `at` of an operand that ends with element `end`, a step apart.
-  PK_INLINE void row(const T *operand, int at, int end, int apart) {
+  __device__ inline void row(const T *operand, int at, int end, int apart) {
     if (apart == 1) {
       neighbours(operand, at, end);
     } else if (apart == 0) {
@@ -78,7 +69,7 @@ struct Taken {
       take_single(operand, at, apart);
     }
   }
-  PK_INLINE void each(const T *operand, const int (&places)[N]) {
+  __device__ inline void each(const T *operand, const int (&places)[N]) {
     if constexpr (kSmall<T, N>) {
       unsigned elements[N];
       for (int j = 0; j < N; ++j) elements[j] = bits_at(operand + places[j]);
@@ -89,7 +80,7 @@ struct Taken {
       own.low.keep(pack);
     }
   }
-  PK_INLINE void one(const T &value) {
+  __device__ inline void one(const T &value) {
     if constexpr (kSmall<T, N>) {
       own.low.bits.words.v[0] = bits_at(&value);
     } else {
@@ -99,7 +90,7 @@ struct Taken {
     }
   }
 
-  PK_INLINE Pack<T, N> arrived() const {
+  __device__ inline Pack<T, N> arrived() const {
     Held<T, N> held = own.arrived();
     if (step == 0) held = repeated(held);
     if (step < 0) held = reversed(held);
@@ -108,7 +99,7 @@ struct Taken {
 
  private:
   // Every second of small elements; whether they are.
-  PK_INLINE bool pairs(const T *operand, int at, int end, int apart) {
+  __device__ inline bool pairs(const T *operand, int at, int end, int apart) {
     if constexpr (kSmall<T, N>) {
       if (apart != 2 || at + 2 * N > end) return false;
       Taken low, high;
@@ -123,12 +114,12 @@ struct Taken {
     }
     return false;
   }
-  PK_INLINE void take_single(const T *operand, int at, int apart) {
+  __device__ inline void take_single(const T *operand, int at, int apart) {
     int places[N];
     for (int j = 0; j < N; ++j) places[j] = at + j * apart;
     each(operand, places);
   }
-  PK_INLINE void neighbours(const T *operand, int at, int end) {
+  __device__ inline void neighbours(const T *operand, int at, int end) {
     const T *from = operand + at;
     if (N == 1 || phase<N>(from) == 0) {
       own.low.load(from);
@@ -138,7 +129,7 @@ struct Taken {
       take_single(operand, at, 1);
     }
   }
-  PK_INLINE static Held<T, N> reversed(const Held<T, N> &held) {
+  __device__ inline static Held<T, N> reversed(const Held<T, N> &held) {
     Held<T, N> in_order;
     if constexpr (kSmall<T, N>) {
       constexpr int kWords = Bits<T, N>::kWords;
@@ -151,7 +142,7 @@ struct Taken {
     }
     return in_order;
   }
-  PK_INLINE static Held<T, N> repeated(Held<T, N> held) {
+  __device__ inline static Held<T, N> repeated(Held<T, N> held) {
     if constexpr (kSmall<T, N>) {
       const unsigned word = held.bits.words.v[0] * (sizeof(T) == 2 ? 0x10001u : 0x1010101u);
       for (unsigned &own : held.bits.words.v) own = word;

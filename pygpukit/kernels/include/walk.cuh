@@ -15,25 +15,25 @@ template <class T, int N, bool Words = (N > 1 && by_words<T, N>())>
 struct Coming {
   Held<T, N> low, high;
   int by;
-  PK_INLINE Coming(const T *from) : by(phase<N>(from)) {
+  __device__ inline Coming(const T *from) : by(phase<N>(from)) {
     low.load(from - by);
     if (by) high.load(from - by + N);
   }
-  PK_INLINE explicit Coming(const Pack<T, N> &pack) : by(0) { low.keep(pack); }
-  PK_INLINE Pack<T, N> arrived() const { return by ? shifted(low.bits, high.bits, by).pack : low.pack(); }
+  __device__ inline explicit Coming(const Pack<T, N> &pack) : by(0) { low.keep(pack); }
+  __device__ inline Pack<T, N> arrived() const { return by ? shifted(low.bits, high.bits, by).pack : low.pack(); }
 };
 template <class T, int N>
 struct Coming<T, N, false> {  // a pack that is no words must lie at such a multiple
   Pack<T, N> kept;
-  PK_INLINE Coming(const T *from) : kept(load_pack<N>(from)) {}
-  PK_INLINE explicit Coming(const Pack<T, N> &pack) : kept(pack) {}
-  PK_INLINE Pack<T, N> arrived() const { return kept; }
+  __device__ inline Coming(const T *from) : kept(load_pack<N>(from)) {}
+  __device__ inline explicit Coming(const Pack<T, N> &pack) : kept(pack) {}
+  __device__ inline Pack<T, N> arrived() const { return kept; }
 };
 
 // Whether the packs that N elements lie in are of their row, of which `before` lie before them and `left` from there
 // on.
 template <int N, class T>
-PK_INLINE bool reaches(const T *from, long long before, long long left) {
+__device__ inline bool reaches(const T *from, long long before, long long left) {
   const int by = phase<N>(from);
   if (by == 0) return left >= N;
   return N > 1 && by_words<T, N>() && by <= before && 2 * N - by <= left;
@@ -55,13 +55,13 @@ struct Walk {
 };
 
 template <int Operands>
-PK_INLINE bool is_dense(const Walk<Operands> &walk) {
+__device__ inline bool is_dense(const Walk<Operands> &walk) {
   return walk.linear == (1u << Operands) - 1;
 }
 
 // A number below 2^31 over the extent of an axis (Granlund and Montgomery, 1994).
 template <int Operands>
-PK_INLINE unsigned over_extent(const Walk<Operands> &walk, unsigned number, int axis) {
+__device__ inline unsigned over_extent(const Walk<Operands> &walk, unsigned number, int axis) {
   return (__umulhi(number, walk.factor[axis]) + number) >> walk.shift[axis];
 }
 
@@ -73,18 +73,18 @@ struct Share {
   bool full, row;           // whether all are there, and neighbours; whether they are so in their row
   int at[Operands];         // where the first one lies, if they are
 
-  PK_INLINE explicit Share(const Walk<Operands> &walk) : walk(walk) {
+  __device__ inline explicit Share(const Walk<Operands> &walk) : walk(walk) {
     spacing = walk.packs ? 1 : blockDim.x;
     first = blockIdx.x * blockDim.x * N + threadIdx.x * (walk.packs ? N : 1);
     full = walk.packs && first + N <= walk.size;
     row = false;
     if (full) find();
   }
-  PK_INLINE bool none() const { return first >= walk.size; }
+  __device__ inline bool none() const { return first >= walk.size; }
 
   // Those of operand k.
   template <class T>
-  PK_INLINE Taken<T, N> begin(const T *operand, int k) const {
+  __device__ inline Taken<T, N> begin(const T *operand, int k) const {
     Taken<T, N> taken;
     const bool linear = walk.linear >> k & 1;
     if (linear ? full : row) {
@@ -97,7 +97,7 @@ struct Share {
     return taken;
   }
   template <class T>
-  PK_INLINE void store(T *result, const Pack<T, N> &pack) const {
+  __device__ inline void store(T *result, const Pack<T, N> &pack) const {
     constexpr int k = Operands - 1;
     const Held<T, N> held = in_words(pack);
     if (full) {
@@ -112,7 +112,7 @@ struct Share {
   }
 
  private:
-  PK_INLINE void find() {
+  __device__ inline void find() {
     unsigned rest = first, left = walk.size - first;
     for (int k = 0; k < Operands; ++k) at[k] = walk.start[k];
 #pragma unroll 1
@@ -127,7 +127,7 @@ struct Share {
   }
   // Each of them in operand k, the first in place of those past the last of all; a few at a time, for want of
   // registers.
-  PK_INLINE void find_each(int k, int (&places)[N]) const {
+  __device__ inline void find_each(int k, int (&places)[N]) const {
     constexpr int Step = N < 4 ? N : 4;
     const bool linear = walk.linear >> k & 1;
 #pragma unroll

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+import pygpukit
 from pygpukit.core.errors import CompileError
 from pygpukit.jit.compile import headers, sim_translation, simulator
+from pygpukit.jit.compile.sim_source import without_empty_asm
 from pygpukit.jit.ptx import own_headers, source
 from pygpukit.jit.ptx.preprocessed import Preprocess
 
@@ -74,6 +76,22 @@ def test_each_is_translated_and_so_is_what_leads_to_it(folder: Path) -> None:
 def test_a_source_without_statements_stays(folder: Path) -> None:
     plain = '#include "plain.cuh"\n__global__ void k(int *out) { out[0] = 1; }\n'
     assert translated(plain) == source.Source(plain)
+
+
+def test_no_kernel_of_the_package_has_a_text_of_its_own_for_the_simulator() -> None:
+    package = Path(pygpukit.__file__).parent
+    sources = [path for end in ("cu", "cuh") for path in package.rglob(f"*.{end}")]
+    assert sources and not [path for path in sources if "PYGPUKIT_SIM" in path.read_text(encoding="utf-8")]
+
+
+def test_an_empty_statement_is_a_barrier_where_it_says_memory(folder: Path) -> None:
+    text = 'asm volatile("" ::: "memory"); asm("" : "+r"(w)); asm volatile("" : "+f"(x)::"memory"); asm volatile("");\n'
+    plain = without_empty_asm(text)
+    assert [one.strip() for one in plain.split(";")[:-1]] == ["__pk_fence()", "(void)0", "__pk_fence()", "__pk_fence()"]
+    assert len(plain) == len(text), "what follows stays at its column"
+    (folder / "adds.cuh").write_text('#pragma once\n__device__ inline void held(int x) { asm("" : "+r"(x)); }\n')
+    found = translated(KERNEL)
+    assert "asm" not in found.own["adds.cuh"] and "(void)0" in found.own["adds.cuh"]
 
 
 def test_statements_that_macros_make_are_translated_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
