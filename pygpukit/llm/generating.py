@@ -23,6 +23,7 @@ from pygpukit.models.tokenizer.tokenizer import THINKING
 
 if TYPE_CHECKING:
     from pygpukit.llm.engine.sequence import Constraint
+    from pygpukit.llm.model import CausalTransformerModel
     from pygpukit.models.tokenizer.template import Message
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
     from pygpukit.nn.linear.adapters import Adapter
@@ -88,7 +89,7 @@ class Generating:
         deadline: float | None = None,
         grammar: Grammar | None = None,
         shown: Iterable[str] = (),
-        speculate: str | Speculation | None = None,
+        speculate: str | Speculation | CausalTransformerModel | None = None,
         adapter: str | None = None,
         **settings: Any,
     ) -> Generation:
@@ -103,8 +104,9 @@ class Generating:
         before "best_effort", and both give theirs where a higher one needs it. deadline: seconds from now; what the
         answer has by then is all of it, and its finish_reason "deadline".
         grammar: the form of the answer, after the thinking if the prompt begins that. shown: control tokens that are
-        text of the answer, which others are not. speculate: "ngram", or a Speculation: where drafts come from, of which
-        a step computes several; no token changes. adapter: the name that load_adapter() gave one.
+        text of the answer, which others are not. speculate: "ngram", "layers", "jacobi", "lookahead", another model,
+        or a Speculation: where drafts come from, of which a step computes several; no token changes. adapter: the name
+        that load_adapter() gave one.
         settings: temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, logit_bias,
         seed, request, top (see Sampling); greedy by default.
         Raises InvalidSpecError naming the setting, or saying by how much the prompt does not fit; TypeError for what is
@@ -117,7 +119,7 @@ class Generating:
         ids, thinking = self._ids(prompt, **form)
         own = self._adapter(adapter)
         limits = replace(limits, thinking=thinking, shown=tuple(shown), grammar=grammar, adapter=own)
-        terms, drafts = Terms(client, policy, deadline), drafting(speculation(speculate))
+        terms, drafts = Terms(client, policy, deadline), drafting(speculation(speculate), self.engine)
         return Generation(self.engine, self.tokenizer, ids, sampling, limits, terms, self._constraint(limits), drafts)
 
     def check(self, prompt: Prompt, variables: Mapping[str, Any] | None = None, control_tokens: bool = False) -> None:
@@ -148,7 +150,7 @@ class Generating:
         policy: Policy = "burstable",
         deadline: float | None = None,
         grammar: Grammar | None = None,
-        speculate: str | Speculation | None = None,
+        speculate: str | Speculation | CausalTransformerModel | None = None,
         adapter: str | Sequence[str | None] | None = None,
         **settings: Any,
     ) -> list[Completion]:
@@ -184,7 +186,7 @@ class Generating:
                 limits.end_tokens,
                 Terms("", policy, deadline),
                 self._constraint(own),
-                drafting(setting),
+                drafting(setting, self.engine),
                 adapters[number],
             )
             stack.callback(loop.close, sequence)

@@ -191,11 +191,21 @@ def test_a_source_that_fails_ends_its_answers_with_the_error() -> None:
     assert settled(loop)
 
 
+def methods() -> list[gp.llm.Speculation]:
+    """Every way to draft, tried in every step."""
+    made = [
+        gp.llm.Speculation(method, tokens=tokens, always=True)  # type: ignore[arg-type]
+        for method, tokens in (("ngram", 5), ("jacobi", 6), ("lookahead", 3), ("layers", 4))
+    ]
+    other = tiny.model("llama", seed=1, dtype="bfloat16", context=CONTEXT // 2)
+    return [*made, gp.llm.Speculation("model", model=other, always=True)]
+
+
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_ngrams_by_the_public_calls(settings: dict[str, Any]) -> None:
-    asked, prompt = model("llama"), [3, 4, 5, 6, 7, 8] * 9
+@pytest.mark.parametrize("number", range(5))
+def test_each_method_by_the_public_calls(number: int, settings: dict[str, Any]) -> None:
+    asked, prompt, always = model("llama"), [3, 4, 5, 6, 7, 8] * 9, methods()[number]
     one = asked.stream(prompt, 60, ignore_eos=True, **settings).complete()
-    always = gp.llm.Speculation("ngram", tokens=5, always=True)
     other = asked.stream(prompt, 60, ignore_eos=True, speculate=always, **settings).complete()
     assert other.token_ids == one.token_ids
     assert [(t.logprob, t.margin, t.top) for t in other.tokens] == [(t.logprob, t.margin, t.top) for t in one.tokens]
@@ -203,7 +213,7 @@ def test_ngrams_by_the_public_calls(settings: dict[str, Any]) -> None:
     assert figures.drafted >= figures.accepted >= sum(token.drafted for token in other.tokens) - 1
     assert (one.figures.drafted, one.figures.accepted) == (0, 0)
     prompts = [prompt, prompt[:7], PROMPTS[1]]
-    batch = asked.generate_batch(prompts, 20, ignore_eos=True, speculate="ngram", **settings)
+    batch = asked.generate_batch(prompts, 20, ignore_eos=True, speculate=always, **settings)
     again = asked.generate_batch(prompts, 20, ignore_eos=True, **settings)
     assert [answer.token_ids for answer in batch] == [answer.token_ids for answer in again]
 
@@ -224,6 +234,37 @@ def test_by_kernels_each_says_what_it_says_without(kernels_on_sim: None, setting
     assert [(c.token, c.logprob) for c in found if c] == [(t.token_id, t.logprob) for t in one.tokens]
 
 
+def test_the_same_model_as_a_draft_is_always_right_and_its_keys_keep_up() -> None:
+    asked, twin = model("llama"), tiny.model("llama", dtype="bfloat16", context=CONTEXT)
+    for more in ({}, {"temperature": 0.9, "seed": 4}, {"repetition_penalty": 1.2}):
+        draft = gp.llm.Speculation("model", tokens=3, model=twin, always=True)
+        answer = asked.stream(SHARED[:70], 60, ignore_eos=True, speculate=draft, **more).complete()
+        assert answer.figures.accepted > 0.8 * answer.figures.drafted > 20  # a prompt's keys are not a step's
+        assert answer.token_ids == asked.stream(SHARED[:70], 60, ignore_eos=True, **more).complete().token_ids
+    source = asked.engine.sources["model", twin.engine.network]
+    asked.stream([1], 20, ignore_eos=True, speculate=draft).complete()
+    assert source._blocks.count - source._blocks.free <= 1  # type: ignore[attr-defined] # of the last one alone
+
+
+def test_all_layers_but_the_last_draft_better_than_the_first() -> None:
+    asked, accepted = tiny.model("llama", dtype="bfloat16", context=CONTEXT, num_hidden_layers=4), []
+    for layers in (1, 3):
+        way = gp.llm.Speculation("layers", tokens=3, layers=layers, always=True)
+        accepted.append(asked.stream(SHARED[:70], 80, ignore_eos=True, speculate=way).complete().figures.accepted)
+    assert accepted[1] > accepted[0]
+    with pytest.raises(InvalidSpecError, match="layers=4, and tiny has 4; give fewer"):
+        asked.stream([1], 5, speculate=gp.llm.Speculation("layers", layers=4))
+
+
+def test_a_text_that_repeats_itself_takes_fewer_steps_by_ngrams_jacobi_and_lookahead() -> None:
+    asked = model("llama")
+    plain = asked.stream([3, 4], 1, ignore_eos=True).complete().token_ids[0]
+    for method in ("ngram", "jacobi", "lookahead"):
+        way = gp.llm.Speculation(method, always=True)  # type: ignore[arg-type]
+        answer = asked.stream([3, 4], 100, ignore_eos=True, logit_bias={plain: 1e6}, speculate=way).complete()
+        assert answer.figures.accepted > 70 and set(answer.token_ids) == {plain}
+
+
 def test_a_stop_string_ends_it_where_it_ends_without_drafts() -> None:
     asked = speaking.model(slots=2, context=256)
     plain = asked.stream("hello hello hello", 60, ignore_eos=True).complete()
@@ -241,11 +282,19 @@ def test_a_stop_string_ends_it_where_it_ends_without_drafts() -> None:
 
 def test_what_speculate_cannot_be_is_refused_by_name() -> None:
     asked = model("llama")
-    with pytest.raises(InvalidSpecError, match="speculate='medusa'; give one of 'ngram'"):
+    with pytest.raises(InvalidSpecError, match="speculate='medusa'; give one of 'ngram', 'layers'"):
         asked.stream([1], 5, speculate="medusa")
     with pytest.raises(InvalidSpecError, match="tokens=0; give a whole number of 1 to 16"):
         gp.llm.Speculation(tokens=0)
     with pytest.raises(InvalidSpecError, match="method='eagle'"):
         gp.llm.Speculation("eagle")  # type: ignore[arg-type]
+    with pytest.raises(InvalidSpecError, match='layers=2 is of method="layers"'):
+        gp.llm.Speculation("ngram", layers=2)
+    with pytest.raises(InvalidSpecError, match="model=None with method='model'; give a loaded model"):
+        gp.llm.Speculation("model")
+    with pytest.raises(InvalidSpecError, match="would draft for itself"):
+        asked.stream([1], 5, speculate=asked)
+    with pytest.raises(InvalidSpecError, match="has 50 tokens, tiny 99"):
+        asked.stream([1], 5, speculate=tiny.model("llama", vocab_size=50))
     with pytest.raises(InvalidSpecError, match="always='no'"):
         gp.llm.Speculation(always="no")  # type: ignore[arg-type]

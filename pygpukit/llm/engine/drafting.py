@@ -53,6 +53,12 @@ class Drafting:
     accepted: int = 0
 
 
+def right_count(drafts: Several[int], chosen: Several[int]) -> int:
+    """Drafts that the model chose, too, up to the first that it did not."""
+    pairs = enumerate(zip(drafts, chosen, strict=False))
+    return next((index for index, (draft, token) in pairs if draft != token), len(drafts))
+
+
 def propose(asked: Iterable[Asked]) -> Drafts:
     """The drafts of each sequence. None goes beyond its room, or is an end token: nothing comes behind that."""
     by_source: dict[Source, list[Asked]] = {}
@@ -88,9 +94,7 @@ def note(sequence: Sequence, drafting: bool, choices: Several[tuple[Line, Choice
     if own is None:
         return
     drafts, chosen = choices[-1][0].drafts, [choice.token for _, choice in choices]
-    right = next(
-        (index for index, pair in enumerate(zip(drafts, chosen, strict=False)) if pair[0] != pair[1]), len(drafts)
-    )
+    right = right_count(drafts, chosen)
     own.steps += 1
     own.drafted += len(drafts)
     own.accepted += right

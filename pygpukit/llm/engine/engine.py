@@ -10,7 +10,7 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.turns import turn
-from pygpukit.llm.engine.drafting import Drafting
+from pygpukit.llm.engine.drafting import Drafting, Source
 from pygpukit.llm.engine.loop import Loop
 from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.request import Terms
@@ -55,6 +55,7 @@ class Engine:
     ) -> None:
         self.network, self.name, self.kv_dtype = network, name, kv_dtype or network.dtype
         self._count = blocks_of(network.config, self.kv_dtype, network.positions, slots, kv_memory)
+        self.sources: dict[object, Source] = {}  # of drafts that networks compute for all sequences
         self._loop: Loop | None = None
         self._making = threading.Lock()
 

@@ -35,11 +35,21 @@ class Launched(NamedTuple):
 
 
 class DecodeStep:
-    """The first `size` rows: layers, logits and sampling. adjusts, top: as Sampler's. follows: as Batch's."""
+    """The first `size` rows: layers, logits and sampling. adjusts, top: as Sampler's. follows: as Batch's. layers: the
+    first of them, None for all."""
 
     def __init__(
-        self, network: Transformer, cache: KVCache, rows: Rows, size: int, adjusts: bool, top: int, follows: bool
+        self,
+        network: Transformer,
+        cache: KVCache,
+        rows: Rows,
+        size: int,
+        adjusts: bool,
+        top: int,
+        follows: bool,
+        layers: int | None = None,
     ) -> None:
+        self._layers = layers
         self._network, self._cache, self.size = network, cache, size
         self._batch = replace(rows.batch.first(size), follows=follows)
         self._buffers = rows.buffers.first(size)
@@ -49,7 +59,7 @@ class DecodeStep:
 
     def compute(self, adapters: tuple[AdapterRows, ...] = ()) -> None:
         """Launch it, one launch after the other."""
-        self._network.forward(replace(self._batch, adapters=adapters), self._cache, self._buffers)
+        self._network.forward(replace(self._batch, adapters=adapters), self._cache, self._buffers, self._layers)
         self._network.head(self._buffers.x, self.sampler.logits, self._bests, overlaps=True)
         self.sampler.choose(self._batch, self._bests)
 
@@ -84,9 +94,12 @@ class DecodeStep:
 
 class DecodeSteps:
     """The steps of one model and the rows that they share. blocks: that a sequence can have. graphs: captured or not;
-    the same bits."""
+    the same bits. layers: the first of them, None for all."""
 
-    def __init__(self, network: Transformer, cache: KVCache, blocks: int, graphs: bool = True) -> None:
+    def __init__(
+        self, network: Transformer, cache: KVCache, blocks: int, graphs: bool = True, layers: int | None = None
+    ) -> None:
+        self._layers = layers
         self._network, self._cache, self._blocks, self._graphs = network, cache, blocks, graphs
         self._rows: Rows | None = None
         self._steps: dict[tuple[int, bool, int, bool], DecodeStep] = {}
@@ -160,7 +173,7 @@ class DecodeSteps:
     def _of(self, size: int, adjusts: bool, top: int, follows: bool) -> DecodeStep:
         key = size, adjusts, top, follows
         if key not in self._steps:
-            self._steps[key] = DecodeStep(self._network, self._cache, self._room(size), *key)
+            self._steps[key] = DecodeStep(self._network, self._cache, self._room(size), *key, self._layers)
         return self._steps[key]
 
 
