@@ -85,6 +85,7 @@ _SUBMODULES = (
     "profiling",
     "random",
     "scheduler",
+    "telemetry",
     "tts",
     "worker",
 )
