@@ -91,8 +91,9 @@ def host_buffer(array: ArrayBase) -> memoryview:
 def host_launch(name: str, fn: Callable[[], None], arrays: Sequence[ArrayBase]) -> None:
     """sim only: fn() in stream order through the one launch function. Runs on the calling thread once the stream is idle."""
 
-def host_products(x: Any, w: Any, out: Any) -> None:
+def host_products(x: Any, w: Any, out: Any, kind: str = ...) -> None:
     """out = x @ w.T on the host: x (R, K) float32, w (N, K) float32, float16 or bfloat16 (as uint16), out (R, N) float32, C-contiguous.
+    kind: of w's blocks, as GGUF calls it, uint8 (N, bytes of a row).
     The order of additions depends on K alone: the same bits on any number of rows, threads and processors. GIL released."""
 
 def host_linear(x: Any, out: Any, parts: Any, bias: Any = ..., norm: Any = ..., after: str = ...) -> None:
@@ -106,12 +107,31 @@ def host_place(
     """sim only, a host launch: queries (in place) and keys turned by tables of (cos, sin), keys and values into the cache."""
 
 def host_attention(
-    qkv: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ..., cap: float = ...
+    qkv: Any,
+    positions: Any,
+    slots: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    scale: float,
+    window: int = ...,
+    cap: float = ...,
+    sinks: Any = ...,
 ) -> None:
-    """sim only, a host launch: what rows, whose keys are in the cache already, see of it, each up to its own position."""
+    """sim only, a host launch: what rows, whose keys are in the cache already, see of it, each up to its own position. sinks: float32
+    (heads,), scores that take their part of the weights and have no value."""
 
 def host_attend(
-    q: Any, positions: Any, slots: Any, k: Any, v: Any, out: Any, scale: float, window: int = ..., cap: float = ...
+    q: Any,
+    positions: Any,
+    slots: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    scale: float,
+    window: int = ...,
+    cap: float = ...,
+    sinks: Any = ...,
 ) -> None:
     """As host_attention(), at once, on NumPy's float32 memory: q and out (R, heads * dim), slots (R, blocks). GIL released."""
 

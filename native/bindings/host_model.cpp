@@ -178,13 +178,15 @@ void host_place(const py::object &qkv, const py::object &positions, const py::ob
 }
 
 void host_attention(const py::object &qkv, const py::object &positions, const py::object &slots, const py::object &k,
-                    const py::object &v, const py::object &out, float scale, int64_t window, float cap) {
+                    const py::object &v, const py::object &out, float scale, int64_t window, float cap,
+                    const py::object &sinks) {
   Arrays kept;
   host::Attention all = attention_of(qkv, positions, slots, k, v, &kept);
   all.out = at(checked_array(out, PK_FLOAT32, {all.rows, all.heads * all.dim}, "out", &kept));
   all.window = window;
   all.scale = scale;
   all.cap = cap;
+  if (!sinks.is_none()) all.sinks = at(checked_array(sinks, PK_FLOAT32, {all.heads}, "sinks", &kept));
   attention_work("attention", all, kept, [](const host::Attention &attention) { attention.step(); });
 }
 
@@ -218,22 +220,35 @@ bool dense(const py::buffer_info &a) {
          (a.shape[0] <= 1 || a.strides[0] == a.itemsize * a.shape[1]);
 }
 
-void host_products(const py::buffer &x, const py::buffer &w, const py::buffer &out) {
+// The weight of a product with rows of k elements: rows of float32, float16, bfloat16 as uint16, or blocks of that
+// kind.
+host::Part dense_part(const py::buffer_info &w, const std::string &named, int64_t k) {
+  const host::Kind kind = !named.empty()    ? kind_of(named)
+                          : w.format == "f" ? host::Kind::kF32
+                          : w.format == "H" ? host::Kind::kBF16
+                          : w.format == "e" ? host::Kind::kF16
+                                            : host::Kind::kCount;
+  if (kind == host::Kind::kCount) throw py::type_error("w must be float32, float16, or bfloat16 as uint16");
+  const host::Format &format = host::format_of(kind);
+  const host::Part part{{kind, static_cast<const uint8_t *>(w.ptr), k}, w.shape[0]};
+  if (k % format.elements != 0) throw py::value_error("rows of that length are no whole blocks");
+  if (!named.empty() && format.elements > 1 && w.format != "B") throw py::type_error("blocks must be uint8");
+  if (w.shape[1] * w.itemsize != part.weight.row_bytes())
+    throw py::value_error("x must be (rows, k), w (n, k) and out (rows, n)");
+  return part;
+}
+
+void host_products(const py::buffer &x, const py::buffer &w, const py::buffer &out, const std::string &kind) {
   const py::buffer_info xs = x.request(), ws = w.request(), outs = out.request(true);
   if (xs.format != "f" || outs.format != "f") throw py::type_error("x and out must be float32");
   if (!dense(xs) || !dense(ws) || !dense(outs)) throw py::value_error("x, w and out must be matrices, C-contiguous");
-  if (xs.shape[1] != ws.shape[1] || outs.shape[0] != xs.shape[0] || outs.shape[1] != ws.shape[0])
+  if (outs.shape[0] != xs.shape[0] || outs.shape[1] != ws.shape[0])
     throw py::value_error("x must be (rows, k), w (n, k) and out (rows, n)");
-  const host::Kind kind = ws.format == "f"   ? host::Kind::kF32
-                          : ws.format == "H" ? host::Kind::kBF16
-                          : ws.format == "e" ? host::Kind::kF16
-                                             : host::Kind::kCount;
-  if (kind == host::Kind::kCount) throw py::type_error("w must be float32, float16, or bfloat16 as uint16");
   host::Linear linear{};
   linear.x = static_cast<const float *>(xs.ptr);
   linear.rows = xs.shape[0];
   linear.k = xs.shape[1];
-  linear.parts = {{{kind, static_cast<const uint8_t *>(ws.ptr), ws.shape[1]}, ws.shape[0]}};
+  linear.parts = {dense_part(ws, kind, linear.k)};
   linear.out = static_cast<float *>(outs.ptr);
   const NoGil released;
   linear.run();
@@ -254,7 +269,8 @@ py::buffer_info checked_buffer(const py::buffer &buffer, const char *format, int
 
 // As host_attention(), on memory of NumPy and at once. q: (rows, heads dim), slots: (rows, blocks).
 void host_attend(const py::buffer &q, const py::buffer &positions, const py::buffer &slots, const py::buffer &k,
-                 const py::buffer &v, const py::buffer &out, float scale, int64_t window, float cap) {
+                 const py::buffer &v, const py::buffer &out, float scale, int64_t window, float cap,
+                 const py::object &sinks) {
   const py::buffer_info queries = checked_buffer(q, "f", 2, "q"),
                         where = checked_buffer(positions, "i", 1, "positions"),
                         table = checked_buffer(slots, "i", 2, "slots"), keys = checked_buffer(k, "f", 4, "k"),
@@ -281,6 +297,11 @@ void host_attend(const py::buffer &q, const py::buffer &positions, const py::buf
       keys.shape != values.shape || queries.shape != result.shape || where.shape[0] != all.rows ||
       table.shape[0] != all.rows)
     throw py::value_error("q, positions, slots, k, v and out do not fit each other");
+  if (!sinks.is_none()) {
+    const py::buffer_info each = checked_buffer(py::cast<py::buffer>(sinks), "f", 1, "sinks");
+    if (each.shape[0] != all.heads) throw py::value_error("sinks are not one for each head");
+    all.sinks = static_cast<const float *>(each.ptr);
+  }
   if (!all.sound()) raise_named("InvalidSpecError", "a row stands at a position or in a slot that the cache has not");
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
   const NoGil released;
@@ -290,15 +311,16 @@ void host_attend(const py::buffer &q, const py::buffer &positions, const py::buf
 }  // namespace
 
 void bind_host_model(py::module_ &m) {
-  m.def("host_products", host_products, py::arg("x"), py::arg("w"), py::arg("out"));
+  m.def("host_products", host_products, py::arg("x"), py::arg("w"), py::arg("out"), py::arg("kind") = "");
   m.def("host_linear", host_linear, py::arg("x"), py::arg("out"), py::arg("parts"), py::arg("bias") = py::none(),
         py::arg("norm") = py::none(), py::arg("after") = "store");
   m.def("host_place", host_place, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"), py::arg("v"),
         py::arg("tables") = py::none(), py::arg("q_norm") = py::none(), py::arg("k_norm") = py::none());
   m.def("host_attention", host_attention, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"),
-        py::arg("v"), py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F);
+        py::arg("v"), py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F,
+        py::arg("sinks") = py::none());
   m.def("host_attend", host_attend, py::arg("q"), py::arg("positions"), py::arg("slots"), py::arg("k"), py::arg("v"),
-        py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F);
+        py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F, py::arg("sinks") = py::none());
   m.def("host_rows", host_rows, py::arg("numbers"), py::arg("part"), py::arg("out"));
   m.def("host_kernels", [] { return host::kernels().name; });
   m.def("host_threads", [] { return crew_size(); });

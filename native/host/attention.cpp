@@ -60,7 +60,8 @@ void see(const Attention &a, int64_t row, int64_t head) {
                   .keys = keys,
                   .dim = a.dim,
                   .scale = a.scale,
-                  .cap = a.cap});
+                  .cap = a.cap,
+                  .sink = a.sinks == nullptr ? nullptr : a.sinks + head});
 }
 
 }  // namespace

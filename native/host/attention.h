@@ -15,9 +15,10 @@ struct Attention {
   Norm q_norm, k_norm;
   float *out;  // (rows, heads dim)
   int64_t rows, width, heads, kv_heads, dim, half, size, slot_count, blocks, table_rows;
-  int64_t window;  // 0: all keys are seen
-  float scale;     // that scores are multiplied by
-  float cap;       // c of the soft cap c * tanh(score / c); 0: none
+  int64_t window;      // 0: all keys are seen
+  float scale;         // that scores are multiplied by
+  float cap;           // c of the soft cap c * tanh(score / c); 0: none
+  const float *sinks;  // of each head of queries a score without a value, or null
 
   // False where a position or a slot is none of the cache; nothing was done then.
   bool sound() const;

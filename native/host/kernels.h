@@ -38,7 +38,8 @@ struct Look {
   const int32_t *blocks;
   int64_t stride;  // elements from one block to the next
   int64_t block, skipped, keys, dim;
-  float scale, cap;  // cap: c of the soft cap c * tanh(score / c); 0: none
+  float scale, cap;   // cap: c of the soft cap c * tanh(score / c); 0: none
+  const float *sink;  // a score that takes its part of the weights and has no value; null: none
 };
 
 struct Kernels {

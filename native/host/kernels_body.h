@@ -338,9 +338,15 @@ void look(const Look &task) {
     largest = score > largest ? score : largest;
   });
   if (task.cap > 0) largest = capped(task);
+  if (task.sink != nullptr && *task.sink > largest) largest = *task.sink;
   lane_by_lane(task.scores, task.scores, task.scores, task.keys, task.scores,
                [largest](const Lanes &s, const Lanes &, const Lanes &) { return exponential(s - largest); });
-  const float total = summed(task.scores, task.keys, [](const Lanes &v) { return v; });
+  float total = summed(task.scores, task.keys, [](const Lanes &v) { return v; });
+  if (task.sink != nullptr) {
+    float weight[kLanes];
+    store(weight, exponential(every(*task.sink - largest)));
+    total += weight[0];
+  }
   for (int64_t d = 0; d < dim; d += 4 * kLanes) {
     const int64_t lanes = (dim - d) / kLanes < 4 ? (dim - d) / kLanes : 4;
     if (lanes == 4) {

@@ -43,7 +43,7 @@ _HOMES = {
     ),
     "pygpukit.llm.grammar": "Grammar",
     "pygpukit.llm.encoders.encoder": "TextEncoder load_encoder",
-    "pygpukit.llm.looking": "attention",
+    "pygpukit.llm.looking": "attention routing",
     "pygpukit.llm.engine.sampling": "Sampling",
     "pygpukit.llm.weights": "load",
     "pygpukit.models.tokenizer.text_stream": "TextStream",

@@ -33,6 +33,7 @@ from pygpukit.llm.generation import Generation as Generation
 from pygpukit.llm.generation import Token as Token
 from pygpukit.llm.grammar import Grammar as Grammar
 from pygpukit.llm.looking import attention as attention
+from pygpukit.llm.looking import routing as routing
 from pygpukit.llm.message import Message as Message
 from pygpukit.llm.model import CausalTransformerModel as CausalTransformerModel
 from pygpukit.llm.model import GPT2Model as GPT2Model

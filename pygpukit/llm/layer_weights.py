@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pygpukit.core.dtypes import float32
 from pygpukit.nn.linear.layer import LinearBF16
-from pygpukit.nn.moe.experts import Experts
+from pygpukit.nn.moe.experts import Experts, Gate
 from pygpukit.nn.moe.routing import Router
 from pygpukit.nn.norm import Norm
+from pygpukit.ops import host
 
 if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
     from pygpukit.llm.models.architecture import Architecture
     from pygpukit.nn.config import TransformerConfig
     from pygpukit.nn.loading import TensorLoader
@@ -71,13 +74,33 @@ class LayerWeights:
 
     def _of_experts(self, label: str, *roles: str) -> LinearBF16:
         """One product of these weights of each expert, the experts below each other."""
-        parts = [
+        parts: list[tuple[str | None, str | None, int]] = [
             (self._weights[role].format(self.number, expert), None, self._shapes[role][0])
             for expert in range(self.config.num_experts or 0)
             for role in roles
         ]
         columns = self._shapes[roles[0]][1]
-        return self._loader.linear(f"layers.{self.number:02d}/{label}", columns, list(parts), keeps=False)
+        return self._loader.linear(f"layers.{self.number:02d}/{label}", columns, parts, keeps=host.computes())
+
+    def stacked_experts(self, gate: Gate, transposed: bool) -> Experts:
+        """All experts of a mixture whose file has them in one tensor each. transposed: inputs are rows there."""
+        config, layer = self.config, f"layers.{self.number:02d}"
+        count = config.num_experts or 0
+        gate_up, down = (
+            self._loader.stacked(
+                f"{layer}/{role}", str(self._name(role)), self._name(f"{role}_bias"), (count, *shape), transposed
+            )
+            for role, shape in (
+                ("experts_gate_up", (2 * config.expert_size, config.hidden_size)),
+                ("experts_down", (config.hidden_size, config.expert_size)),
+            )
+        )
+        return Experts(count, gate_up, down, gate)
+
+    def sinks(self) -> GPUArray:
+        """A score of each head of queries that takes its part of the weights, float32."""
+        label = f"layers.{self.number:02d}/sinks"
+        return self._loader.table(str(self._name("sinks")), label, (self.config.num_heads,), dtype=float32)
 
     def norm(self, role: str) -> Norm:
         """A norm of rows."""

@@ -74,10 +74,11 @@ def new_batch(count: int, blocks: int | None = None) -> Batch:
     return Batch(factory.zeros(count, "int32"), factory.zeros(count, "int32"), factory.zeros(slots, "int32"))
 
 
-def product(x: Any, weight: GPUArray) -> Any:
-    """x @ weight.T on the host: x (R, K) float32. A row's bits depend on itself and K only."""
+def product(x: Any, weight: GPUArray, kind: str = "") -> Any:
+    """x @ weight.T on the host: x (R, K) float32. kind: of the weight's blocks, (rows, bytes). A row's bits depend on
+    itself and K only."""
     import numpy as np
 
     out = np.empty((x.shape[0], weight.shape[0]), np.float32)
-    native.host_products(x, host.memory(weight), out)
+    native.host_products(x, host.memory(weight), out, *([kind] if kind else []))
     return out

@@ -27,7 +27,7 @@ class TransformerConfig:
     layer; None where they are in all. rotary_dim: elements of a head that are rotated, its first; None for all.
     num_experts: of each mixture, None where there are none; num_experts_per_tok: that a row goes to, as routing says;
     moe_intermediate_size: of an expert, None where it is intermediate_size; sparse: whether a layer has a mixture, by
-    layer, None where all have.
+    layer, None where all have. swiglu_limit, swiglu_alpha: of the experts' SwiGLU, as Gate has them; 0 for a plain one.
     """
 
     vocab_size: int = 32000
@@ -63,6 +63,8 @@ class TransformerConfig:
     rotary_dim: int | None = None
     routing: Routing = field(default_factory=Routing)
     sparse: tuple[bool, ...] | None = None
+    swiglu_limit: float = 0.0
+    swiglu_alpha: float = 1.0
 
     def __post_init__(self) -> None:
         if self.num_kv_heads is None:

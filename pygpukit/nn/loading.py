@@ -155,11 +155,26 @@ class TensorLoader:
         scale = self.table(weight, f"{label}.weight", (size,), offset)
         return Norm(scale, shift, kind, eps)
 
-    def table(self, tensor: str, label: str, shape: tuple[int, ...], offset: float = 0.0) -> GPUArray:
-        """One tensor as it is, or with offset added to each element."""
-        array = self._array(shape, label)
+    def table(
+        self, tensor: str, label: str, shape: tuple[int, ...], offset: float = 0.0, dtype: DataType | None = None
+    ) -> GPUArray:
+        """One tensor as it is, or with offset added to each element. dtype: the model's, where None."""
+        array = self._array(shape, label, dtype)
         self._copy(tensor, shape, array, offset=offset)
         return array
+
+    def stacked(
+        self, label: str, tensor: str, bias: str | None, shape: tuple[int, int, int], transposed: bool
+    ) -> LinearBF16:
+        """One product from a tensor of several weights, (n, out, in), below each other, with biases (n, out) where the
+        file has any. transposed: the file has (n, in, out)."""
+        count, rows, columns = shape
+        weight = self._array(shape, f"{label}.weight")
+        self._copy(tensor, (count, columns, rows) if transposed else shape, weight, transposed=transposed)
+        added = self.table(str(bias), f"{label}.bias", (count, rows)) if self.has(bias) else None
+        flat = weight.reshape(count * rows, columns)
+        flat.name = weight.name
+        return LinearBF16(flat, None if added is None else added.reshape(count * rows))
 
     def has(self, tensor: str | None) -> bool:
         """True if the file has that tensor."""
@@ -172,8 +187,8 @@ class TensorLoader:
         a, b = (self._checkpoint.read(self._prefix + name) for name in (first, second))
         return a.dtype == b.dtype and np.array_equal(a, b)
 
-    def _array(self, shape: tuple[int, ...], label: str) -> GPUArray:
-        array = factory.empty(shape, self._dtype)
+    def _array(self, shape: tuple[int, ...], label: str, dtype: DataType | None = None) -> GPUArray:
+        array = factory.empty(shape, dtype or self._dtype)
         array.name = f"{self._title}/{label}"
         return array
 
@@ -244,7 +259,7 @@ class TensorLoader:
         if quantised is not None:
             before, after = self.expanded.get(quantised[0], (0, 0))
             self.expanded[quantised[0]] = before + quantised[1], after + target.nbytes
-        self._begin(name, target, lambda: self._values(name, transposed, offset))
+        self._begin(name, target, lambda: self._values(name, target.dtype, transposed, offset))
 
     def _begin(self, name: str, target: GPUArray, read: Callable[[], Any]) -> None:
         """Read a tensor, and copy it to its place."""
@@ -257,13 +272,13 @@ class TensorLoader:
                     break
                 self._send(coming)
 
-    def _values(self, name: str, transposed: bool, offset: float = 0.0) -> Any:
+    def _values(self, name: str, dtype: DataType, transposed: bool, offset: float = 0.0) -> Any:
         import numpy as np
 
         if offset:
-            return convert(self._checkpoint.read(name, float32) + np.float32(offset), float32, self._dtype)
-        values = self._checkpoint.read(name, self._dtype)
-        return np.ascontiguousarray(values.T if transposed and values.ndim == 2 else values)
+            return convert(self._checkpoint.read(name, float32) + np.float32(offset), float32, dtype)
+        values = self._checkpoint.read(name, dtype)
+        return np.ascontiguousarray(values.swapaxes(-1, -2) if transposed and values.ndim > 1 else values)
 
     def _send(self, coming: _Coming) -> Transfer:
         """The copy of a tensor to the device, once its values are there."""

@@ -68,7 +68,9 @@ def _full(config: TransformerConfig, positions: int) -> Tables:
         if strength is None and scaling.get("mscale") and scaling.get("mscale_all_dim"):
             strength = _mscale(factor, float(scaling["mscale"])) / _mscale(factor, float(scaling["mscale_all_dim"]))
         weight = 0.1 if strength is None or factor <= 1 else (float(strength) - 1) / math.log(factor)
-        return rope_tables.rope_init_yarn(positions, dim, base, factor, original, fast, slow, weight)
+        return rope_tables.rope_init_yarn(
+            positions, dim, base, factor, original, fast, slow, weight, truncate=scaling.get("truncate") is not False
+        )
     raise InvalidSpecError(
         f"rope scaling of the type {kind!r} is not there yet; known are default, linear, llama3, yarn, longrope and "
         "divided",

@@ -95,7 +95,8 @@ def run(name: str, dtype: str, prompt: list[int], steps: int) -> tuple[np.ndarra
     ("name", "dtype"),
     [("llama", "float16"), ("qwen2", "float32"), ("qwen3", "bfloat16"), ("mistral", "float32"), ("gpt2", "bfloat16")]
     + [("phi3", "float16"), ("phi4", "float32"), ("gemma3", "float32"), ("gemma3", "bfloat16"), ("gemma2", "float32")]
-    + [("gemma2", "bfloat16"), ("smollm3", "float32"), ("olmo2", "bfloat16"), ("granite", "float16")],
+    + [("gemma2", "bfloat16"), ("smollm3", "float32"), ("olmo2", "bfloat16"), ("granite", "float16")]
+    + [("mixtral", "float32"), ("gpt_oss", "bfloat16")],
 )
 def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, dtype: str) -> None:
     prompt = [int(x) for x in np.random.default_rng(11).integers(0, 99, 29)]
@@ -109,8 +110,10 @@ def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, 
     assert abs(expected[same, tokens[same]] - expected[same, others[same]]) <= 2 * bound
 
 
-@pytest.mark.parametrize("cap", [None, 1.5])
-def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None, cap: float | None) -> None:
+@pytest.mark.parametrize(("cap", "has_sinks"), [(None, False), (1.5, False), (None, True)])
+def test_each_row_of_a_step_sees_the_keys_up_to_its_place(
+    kernels_on_sim: None, cap: float | None, has_sinks: bool
+) -> None:
     from pygpukit.nn.attention.buffers import AttentionBuffers
     from pygpukit.nn.batch import Batch
     from pygpukit.nn.kv_cache import KVCache
@@ -118,6 +121,8 @@ def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None, 
     model = tiny.model("llama", context=512, num_attention_heads=8, head_dim=24)
     attention = model.blocks[0].attn
     attention.cap = cap
+    sinks = RANDOM.standard_normal(8).astype(np.float32) * 3 if has_sinks else np.full(8, -np.inf)
+    attention.sinks = array(sinks) if has_sinks else None
     cache = KVCache(model.config, 2, 512, "float32", "t").layers[0]
     for target in (cache.k, cache.v):
         target[...] = array(RANDOM.standard_normal(target.shape))
@@ -134,8 +139,9 @@ def test_each_row_of_a_step_sees_the_keys_up_to_its_place(kernels_on_sim: None, 
         for head in range(8):
             scores = k[head // 4, : place + 1] @ q[head] / np.sqrt(24)
             scores = scores if cap is None else cap * np.tanh(scores / cap)
-            weights = np.exp(scores - scores.max())
-            expected = weights @ v[head // 4, : place + 1] / weights.sum()
+            largest = max(scores.max(), sinks[head])
+            weights = np.exp(scores - largest)
+            expected = weights @ v[head // 4, : place + 1] / (weights.sum() + np.exp(sinks[head] - largest))
             np.testing.assert_allclose(found[row, head * 24 : head * 24 + 24], expected, atol=2e-6)
 
 

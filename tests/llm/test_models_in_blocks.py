@@ -82,3 +82,20 @@ def test_logits_are_those_of_the_values(kernels_on_sim: None, kinds: dict[str, s
         expected, others = logits_of(model(kinds), prompt, 2)
     same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=True)) if a != b), 2)
     assert np.abs(found - expected)[: same + 1].max() <= 0.08 * np.abs(expected).max()  # after the same tokens
+
+
+def test_experts_stay_in_blocks_on_the_host_and_elsewhere_it_is_told_that_they_do_not() -> None:
+    config = {**CONFIGS["qwen3_moe"], "intermediate_size": 64, "moe_intermediate_size": 64}
+    checkpoint = BlocksCheckpoint(config, {"gate_proj": "Q4_0", "up_proj": "Q8_0", "down_proj": "Q5_0"})
+    plain = MemoryCheckpoint(config, {name: checkpoint.read(name) for name in checkpoint.names()})
+    kept, values = (from_checkpoint(one, dtype="float32", context=64) for one in (checkpoint, plain))
+    experts = kept.blocks[0].mlp.experts  # type: ignore[union-attr]
+    assert isinstance(experts.gate_up.weight, Blocks) and isinstance(experts.down.weight, Blocks)
+    assert [part.kind for part in experts.gate_up.weight.parts] == ["Q4_0", "Q8_0"] * 9
+    assert [part.kind for part in experts.down.weight.parts] == ["Q5_0"]
+    assert kept.expanded == {"Q8_0": (2 * 9 * 34, 2 * 9 * 32 * 4)}  # the routers of two layers
+    prompt = [int(x) for x in np.random.default_rng(11).integers(0, 99, 9)]
+    (found, tokens), (want, others) = (logits_of(one, prompt, 3) for one in (kept, values))
+    assert tokens == others
+    np.testing.assert_allclose(found, want, atol=2e-3)
+    assert from_checkpoint(checkpoint, dtype="bfloat16").expanded.keys() >= {"Q4_0", "Q8_0", "Q5_0"}

@@ -57,6 +57,28 @@ def test_attention_of_rows_anywhere_is_numpys(
         assert alone.tobytes() == out[one].tobytes()
 
 
+def test_a_sink_takes_its_part_of_the_weights() -> None:
+    random = np.random.default_rng()
+    k, v = (random.standard_normal((4, 1, 8, 16)).astype(np.float32) for _ in "kv")
+    q = random.standard_normal((3, 2 * 16)).astype(np.float32)
+    tables, where = np.int32([[0, 1], [2, 3], [1, 0]]), np.int32([0, 9, 15])
+    plain, out = np.empty_like(q), np.full_like(q, np.nan)
+    native.host_attend(q, where, tables, k, v, plain, 0.25)
+    never = np.full(2, -np.inf, np.float32)
+    native.host_attend(q, where, tables, k, v, out, 0.25, sinks=never)
+    assert out.tobytes() == plain.tobytes()
+    sinks = np.float32([3.0, -1.0])
+    native.host_attend(q, where, tables, k, v, out, 0.25, sinks=sinks)
+    for row, head in np.ndindex(3, 2):
+        own, part = q[row, 16 * head : 16 * head + 16].astype(np.float64), slice(16 * head, 16 * head + 16)
+        keys = np.concatenate([k[block, 0] for block in tables[row]])[: where[row] + 1].astype(np.float64)
+        sum_of_weights = np.exp(keys @ own * 0.25).sum()
+        share = sum_of_weights / (sum_of_weights + np.exp(float(sinks[head])))
+        np.testing.assert_allclose(out[row, part], plain[row, part] * share, rtol=2e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="one for each head"):
+        native.host_attend(q, where, tables, k, v, out, 0.25, sinks=np.zeros(3, np.float32))
+
+
 def test_a_block_that_is_not_there_is_refused() -> None:
     k = np.zeros((2, 1, 4, 8), np.float32)
     q, out = np.zeros((1, 8), np.float32), np.zeros((1, 8), np.float32)

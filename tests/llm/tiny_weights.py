@@ -112,6 +112,20 @@ CONFIGS: dict[str, dict[str, Any]] = {
     | {"num_experts": 9, "num_experts_per_tok": 3, "norm_topk_prob": True}
     | {"num_hidden_layers": 3, "mlp_only_layers": [1]},
     "olmoe": {**BASE, "model_type": "olmoe", "num_experts": 8, "num_experts_per_tok": 4, "norm_topk_prob": False},
+    "gpt_oss": {**BASE, "model_type": "gpt_oss", "num_local_experts": 6, "num_experts_per_tok": 3, "head_dim": 16}
+    | {"sliding_window": 24, "swiglu_limit": 0.9, "num_hidden_layers": 3, "attention_bias": True}
+    | {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+    | {
+        "rope_parameters": {
+            "rope_type": "yarn",
+            "rope_theta": 150000.0,
+            "factor": 4.0,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "truncate": False,
+            "original_max_position_embeddings": 128,
+        }
+    },
     "gpt2": {
         "model_type": "gpt2",
         "vocab_size": 99,
@@ -157,7 +171,9 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
             found |= {f"{layer}.self_attn.{name}_norm.weight": (rows,) for name, rows in (("q", q), ("k", kv))}
         if kind in ("gemma2", "gemma3_text"):
             found |= {f"{layer}.{name}_feedforward_layernorm.weight": (hidden,) for name in ("pre", "post")}
-        if kind in ("mixtral", "qwen3_moe", "olmoe") and i not in config.get("mlp_only_layers", ()):
+        if kind == "gpt_oss":
+            found |= _gpt_oss_shapes(config, layer)
+        elif kind in ("mixtral", "qwen3_moe", "olmoe") and i not in config.get("mlp_only_layers", ()):
             found |= _expert_shapes(config, layer)
         else:
             found |= {f"{layer}.mlp.{name}_proj.weight": (inner, hidden) for name in ("gate", "up")}
@@ -178,6 +194,23 @@ def _expert_shapes(config: dict[str, Any], layer: str) -> dict[str, tuple[int, .
         found |= {f"{part}.experts.{expert}.{name}.weight": (inner, hidden) for name in (gate, up)}
         found[f"{part}.experts.{expert}.{down}.weight"] = (hidden, inner)
     return found
+
+
+def _gpt_oss_shapes(config: dict[str, Any], layer: str) -> dict[str, tuple[int, ...]]:
+    hidden, inner, count = config["hidden_size"], config["intermediate_size"], config["num_local_experts"]
+    heads, dim = config["num_attention_heads"], config["head_dim"]
+    experts, rows = f"{layer}.mlp.experts", {"q": heads * dim, "k": config["num_key_value_heads"] * dim}
+    biases = {"q": rows["q"], "k": rows["k"], "v": rows["k"], "o": hidden}
+    return {
+        **{f"{layer}.self_attn.{name}_proj.bias": (size,) for name, size in biases.items()},
+        f"{layer}.self_attn.sinks": (heads,),
+        f"{layer}.mlp.router.weight": (count, hidden),
+        f"{layer}.mlp.router.bias": (count,),
+        f"{experts}.gate_up_proj": (count, hidden, 2 * inner),
+        f"{experts}.gate_up_proj_bias": (count, 2 * inner),
+        f"{experts}.down_proj": (count, inner, hidden),
+        f"{experts}.down_proj_bias": (count, hidden),
+    }
 
 
 def _gpt2_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -206,5 +239,5 @@ def tensors(config: dict[str, Any], seed: int = 0) -> dict[str, np.ndarray]:
     for name, shape in sorted(shapes(config).items()):
         values = random.standard_normal(shape, dtype=np.float32)
         norm = len(shape) == 1 and name.endswith("weight")
-        found[name] = 1 + 0.1 * values if norm else values * np.float32(0.3 if len(shape) == 2 else 0.1)
+        found[name] = 1 + 0.1 * values if norm else values * np.float32(0.3 if len(shape) > 1 else 0.1)
     return found

@@ -13,7 +13,7 @@ from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.mlp import MLP
 from pygpukit.nn.moe.experts import Experts, Gate
-from pygpukit.nn.moe.layer import MoELayer
+from pygpukit.nn.moe.layer import MoELayer, watching
 from pygpukit.nn.moe.routing import Router, Routing, choose
 from pygpukit.nn.norm import Norm
 
@@ -149,11 +149,12 @@ def test_experts_are_near_float64(where: str, gate: Gate, dtype: str, rows: int)
     config = TransformerConfig(hidden_size=HIDDEN, num_heads=1, num_experts=count, residual_scale=0.75)
     router = Router(array(rng.standard_normal((count, HIDDEN)), dtype), chosen, Routing(normalised=True))
     layer = MoELayer(config, router, experts)
-    layer.watched = []
     before = rng.standard_normal((rows, HIDDEN)).astype(np.float32)
     x = gp.from_numpy(before)
-    layer.forward(x, 0, norm, gp.zeros((rows, INNER), dtype))
-    ((numbers, weights),) = layer.watched
+    with watching() as found:
+        layer.forward(x, 0, norm, gp.zeros((rows, INNER), dtype))
+    ((seen, (numbers, weights)),) = found
+    assert seen is layer
     normed = before.astype(np.float64)
     normed = normed / np.sqrt((normed**2).mean(axis=1, keepdims=True) + 1e-5) * doubles(scale)
     want = before + 0.75 * made_plainly(normed, numbers.to_numpy(), doubles(weights), experts)

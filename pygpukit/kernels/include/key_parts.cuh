@@ -24,6 +24,7 @@ struct AttentionCall {
   float scale, cap, epsilon;  // cap: c of the soft cap c * tanh(score / c); 0: none
   int places;                 // whether qkv has keys and values, which are not in the cache yet
   int enough;                 // blocks that keep a device busy: with fewer, heads that share keys go apart
+  int sinks;                  // whether a head has a score without a value
 };
 
 // Where the scale of a head's position 0 would lie in the cache if all of its sequence were where the block with
@@ -104,6 +105,15 @@ __device__ __forceinline__ void merge(State &state, const State &part) {
 #pragma unroll
   for (int i = 0; i < static_cast<int>(sizeof(state.value) / sizeof(float)); ++i)
     state.value[i] = __fadd_rn(__fmul_rn(state.value[i], before), __fmul_rn(part.value[i], now));
+}
+
+// A score that takes its part of the weights and has no value.
+__device__ __forceinline__ void add_sink(State &state, float score) {
+  State sink;
+  clear(sink);
+  sink.largest = score;
+  sink.sum = 1.0f;
+  merge(state, sink);
 }
 
 // kCount elements of a head, on their way from memory.

@@ -11,6 +11,7 @@ from pygpukit.llm.models.architecture import Architecture
 from pygpukit.llm.models.gemma2 import GEMMA2
 from pygpukit.llm.models.gemma3 import GEMMA3
 from pygpukit.llm.models.gpt2 import GPT2
+from pygpukit.llm.models.gpt_oss import GPT_OSS
 from pygpukit.llm.models.granite import GRANITE
 from pygpukit.llm.models.llama import LLAMA
 from pygpukit.llm.models.mistral import MISTRAL
@@ -41,6 +42,7 @@ _ALL = (
     MIXTRAL,
     QWEN3_MOE,
     OLMOE,
+    GPT_OSS,
 )
 ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 GGUF_NAMES = {name: names for architecture in _ALL for name, names in architecture.gguf.items()}

@@ -13,6 +13,7 @@ from pygpukit.nn.mlp import MLP
 from pygpukit.nn.norm import Norm
 
 if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
     from pygpukit.llm.layer_weights import LayerWeights
 
 WEIGHTS = {
@@ -52,10 +53,12 @@ GGUF = {
 }
 
 
-def attention(layer: LayerWeights, q_norm: Norm | None = None, k_norm: Norm | None = None) -> Attention:
+def attention(
+    layer: LayerWeights, q_norm: Norm | None = None, k_norm: Norm | None = None, sinks: GPUArray | None = None
+) -> Attention:
     """Query, key and value in one product."""
     qkv, out = layer.linear("qkv", "q_proj", "k_proj", "v_proj"), layer.linear("o", "o_proj")
-    return Attention(qkv, None, None, out, layer.config, q_norm=q_norm, k_norm=k_norm, layer=layer.number)
+    return Attention(qkv, None, None, out, layer.config, q_norm=q_norm, k_norm=k_norm, layer=layer.number, sinks=sinks)
 
 
 def mlp(layer: LayerWeights) -> MLP:

@@ -51,6 +51,8 @@ def rope_of(
             scaling[name] = value
         elif name in needed:
             raise parameters.missing(f"rope scaling of the type {kind!r}", name)
+    if kind == "yarn" and parameters.flag("truncate") is False:
+        scaling["truncate"] = False
     max_positions = fields.integer("max_position_embeddings", "n_positions")
     original = fields.integer("original_max_position_embeddings") or parameters.integer(
         "original_max_position_embeddings"

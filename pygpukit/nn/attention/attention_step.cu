@@ -52,7 +52,7 @@ template <class T, int kHeads, class Kept = T>
 __global__ void __launch_bounds__(kThreads, 4)
     attend_step(const T *qkv, const int *positions, const int *table, Kept *keys, Kept *values,
                 unsigned char *key_scales, unsigned char *value_scales, const float *cosines, const float *sines,
-                const T *q_scale, const T *k_scale, float *parts, int *counters, T *out,
+                const T *q_scale, const T *k_scale, const float *sinks, float *parts, int *counters, T *out,
                 const __grid_constant__ AttentionCall call) {
   constexpr bool kCoded = !same_type<T, Kept>;
   __shared__ Shared<kHeads> shared;
@@ -134,6 +134,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   for (int h = 0; h < kHeads; ++h) {
     if (h >= heads) break;
     if (count == 1) {
+      if (call.sinks) add_sink(whole[h], sinks[first_head + h]);
       put(out + (place + h) * dim, whole[h], dim);
     } else {
       write_part(parts + ((place + h) * call.parts + number) * (dim + 2), whole[h], dim);
@@ -153,6 +154,7 @@ __global__ void __launch_bounds__(kThreads, 4)
       for (int i = 0; i < kMerged; ++i)
         if (next + i < count) merge(sum, states[i]);
     }
+    if (call.sinks) add_sink(sum, sinks[first_head + h]);
     put(out + (place + h) * dim, sum, dim);
   }
 }

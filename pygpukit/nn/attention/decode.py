@@ -42,7 +42,7 @@ def decode(
         (_THREADS, 1, 1),
         *(qkv, batch.positions, batch.slots, *cache.operands),
         *layer.rotation_operands(tables, qkv),
-        *(partials, buffers.counters, buffers.out),
+        *(qkv if layer.sinks is None else layer.sinks, partials, buffers.counters, buffers.out),
         layer.call(batch, cache, qkv, tables, writes_kv=writes_kv),
     )
 

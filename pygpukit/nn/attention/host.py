@@ -22,9 +22,12 @@ def attend_on_host(layer: Attention, batch: Batch, cache: LayerCache, buffers: A
     has_kv = buffers.qkv.shape[1] > layer.q_dim  # cross-attention has its queries alone there
     if has_kv and cache.k.dtype == buffers.qkv.dtype == float32:
         seen = batch.positions, batch.slots, cache.k, cache.v
-        native.host_attention(buffers.qkv, *seen, buffers.out, layer.scale, layer.window or 0, layer.cap or 0.0)
+        sinks: dict[str, Any] = {} if layer.sinks is None else {"sinks": layer.sinks}
+        options = layer.scale, layer.window or 0, layer.cap or 0.0
+        native.host_attention(buffers.qkv, *seen, buffers.out, *options, **sinks)
         return
     arrays = [buffers.qkv, buffers.out, batch.positions, batch.slots, *cache.arrays]
+    arrays += [] if layer.sinks is None else [layer.sinks]
     native.host_launch("attention", lambda: _attend(layer, batch, cache, buffers), arrays)
 
 
@@ -43,7 +46,8 @@ def _attend(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
         slots = np.zeros(slots.shape, np.int32)
         slots[seen] = places
     out = np.empty(q.shape, np.float32)
-    native.host_attend(q, positions, slots, k, v, out, layer.scale, layer.window or 0, layer.cap or 0.0)
+    sinks: dict[str, Any] = {} if layer.sinks is None else {"sinks": host.memory(layer.sinks)}
+    native.host_attend(q, positions, slots, k, v, out, layer.scale, layer.window or 0, layer.cap or 0.0, **sinks)
     host.store(buffers.out, out)
 
 

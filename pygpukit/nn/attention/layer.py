@@ -30,6 +30,7 @@ class Attention:
     all of a row's heads together (OLMo 2), by the size of their weights.
 
     The three products before are one: qkv_proj holds the rows of q, k and v. layer: its number, where layers differ.
+    sinks: float32 (heads,), a score of each head that takes its part of the weights and has no value (gpt-oss).
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class Attention:
         q_norm: Norm | None = None,
         k_norm: Norm | None = None,
         layer: int = 0,
+        sinks: GPUArray | None = None,
     ) -> None:
-        self.config = config
+        self.config, self.sinks = config, sinks
         self.norms = [norm for norm in (q_norm, k_norm) if norm is not None]
         of_rows = q_norm is not None and q_norm.weight.shape != (config.head_dim,)
         self.q_norm, self.k_norm = (None, None) if of_rows else (q_norm, k_norm)
@@ -127,6 +129,7 @@ class Attention:
             cap=self.cap or 0.0,
             epsilon=0.0 if norm is None else norm.eps,
             places=writes_kv,
+            sinks=self.sinks is not None,
             **split_fields(batch, cache),
         )
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def prefill(layer: Attention, batch: Batch, cache: LayerCache, buffers: AttentionBuffers) -> None:
     """buffers.out of the queries in buffers.qkv; their keys are in the cache."""
     dim, window = layer.head_dim, layer.window
-    extras = Extras(behind=FAR if window is None else window - 1, cap=layer.cap or 0.0)
+    extras = Extras(behind=FAR if window is None else window - 1, cap=layer.cap or 0.0, sinks=layer.sinks)
     for span in batch.spans:
         count = span.end - span.first
         q, out = (

@@ -41,6 +41,18 @@ class Blocks:
     columns: int
     dtype: DataType = float32
 
+    def __getitem__(self, rows: slice) -> Blocks:
+        """Some neighbouring rows, of the same memory."""
+        first, end, _ = rows.indices(self.shape[0])
+        parts, start = [], 0
+        for part in self.parts:
+            count = part.array.shape[0]
+            low, high = max(first - start, 0), min(end - start, count)
+            if low < high:
+                parts.append(Part(part.kind, part.array[low:high]))
+            start += count
+        return Blocks(tuple(parts), self.columns, self.dtype)
+
     @property
     def shape(self) -> tuple[int, int]:
         """(out, in) of the values."""

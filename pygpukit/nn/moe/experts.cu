@@ -22,8 +22,7 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kCount = per_load<T>();
   const long long n = first_element<T>(), place = blockIdx.y;
   if (n >= call.n) return;
-  store_pack<kCount>(out + place * call.n + n,
-                     load_pack<kCount>(x + sources[place] / call.chosen * call.n + n));
+  store_pack<kCount>(out + place * call.n + n, load_pack<kCount>(x + sources[place] / call.chosen * call.n + n));
 }
 
 // silu(gate) up, or of a limit min(gate, limit) sigmoid(alpha gate) (clamp(up) + 1).

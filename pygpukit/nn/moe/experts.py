@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
 from pygpukit._core import native
+from pygpukit.core.dtypes import uint8
 from pygpukit.core.errors import ShapeError
 from pygpukit.nn.batch import product
-from pygpukit.nn.linear.blocks import values_of
+from pygpukit.nn.linear.blocks import Blocks, values_of
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.moe.routing import Arranged, Routed
 from pygpukit.ops import host
@@ -129,9 +130,18 @@ def _product(x: Any, linear: LinearBF16, count: int, expert: int) -> Any:
     """x W^T + bias of one expert, inside a host launch."""
     import numpy as np
 
-    weight, rows = values_of(linear.weight), linear.out_features // count
+    rows, x = linear.out_features // count, np.ascontiguousarray(x, np.float32)
     own = slice(expert * rows, (expert + 1) * rows)
-    result = product(np.ascontiguousarray(x, np.float32), weight[own])
+    if isinstance(linear.weight, Blocks):
+        result = np.concatenate(
+            [
+                product(x, part.array, part.kind if part.array.dtype == uint8 else "")
+                for part in linear.weight[own].parts
+            ],
+            axis=1,
+        )
+    else:
+        result = product(x, linear.weight[own])
     if linear.bias is not None:
         result += host.values(linear.bias)[own]
     return result

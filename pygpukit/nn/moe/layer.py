@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
@@ -24,6 +26,20 @@ if TYPE_CHECKING:
     from pygpukit.nn.linear.layer import LinearBF16
     from pygpukit.nn.mlp import MLP
     from pygpukit.nn.norm import Norm
+
+
+_WATCHED: ContextVar[list[tuple[MoELayer, Routed]] | None] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watching() -> Iterator[list[tuple[MoELayer, Routed]]]:
+    """A list that gets each mixture that this thread computes meanwhile, and where its rows went."""
+    routes: list[tuple[MoELayer, Routed]] = []
+    token = _WATCHED.set(routes)
+    try:
+        yield routes
+    finally:
+        _WATCHED.reset(token)
 
 
 class MoELayer:
@@ -63,7 +79,6 @@ class MoELayer:
         self.config, self.router, self.experts, self.shared = config, gate_weight, expert_weights, shared
         self.num_experts, self.num_experts_per_tok = self.router.experts, self.router.chosen
         self.hidden_size, self.intermediate_size = self.experts.hidden, self.experts.inner
-        self.watched: list[Routed] | None = None
         if self.experts.count != self.num_experts:
             raise InvalidSpecError(
                 f"the router has {self.num_experts} experts, but there are {self.experts.count}", "expert_weights"
@@ -134,8 +149,9 @@ class MoELayer:
         else:
             routed = self.router.route(rows)
             self.experts.add(total, rows, routed, self.router.arrange(routed.experts), scale)
-        if self.watched is not None:
-            self.watched.append(routed)
+        watched = _WATCHED.get()
+        if watched is not None:
+            watched.append((self, routed))
         if self.shared is not None:
             self.shared.add(total, rows, start, scale)
 

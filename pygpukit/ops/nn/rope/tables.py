@@ -58,12 +58,14 @@ def rope_init_yarn(
     mscale: float = 0.1,
     *,
     layout: str = "neox",
+    truncate: bool = True,
 ) -> Tables:
     """rope_init_linear() with YaRN's frequencies (Peng et al. 2023).
 
     Pairs that turn more than beta_fast times within original_max_len positions keep their frequency, those that turn
     less than beta_slow times are divided by scale, with a ramp over the pairs between. Both tables are multiplied by
-    mscale * ln(scale) + 1, the attention temperature, when scale is above 1. Raises ShapeError, InvalidSpecError.
+    mscale * ln(scale) + 1, the attention temperature, when scale is above 1. truncate: the ramp begins and ends at
+    whole pairs. Raises ShapeError, InvalidSpecError.
     """
     import numpy as np
 
@@ -79,8 +81,10 @@ def rope_init_yarn(
     def pair_that_turns(times: float) -> float:
         return head_dim * math.log(original_max_len / (times * 2 * math.pi)) / (2 * math.log(base))
 
-    low = max(math.floor(pair_that_turns(beta_fast)), 0)
-    high = min(math.ceil(pair_that_turns(beta_slow)), head_dim - 1)
+    low, high = pair_that_turns(beta_fast), pair_that_turns(beta_slow)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, head_dim - 1)
     ramp = np.clip((np.arange(head_dim // 2) - low) / max(high - low, 0.001), 0, 1)
     mixed = frequencies * (1 - ramp) + frequencies / scale * ramp
     return _tables(mixed, max_seq_len, layout, mscale * math.log(scale) + 1 if scale > 1 else 1.0)
