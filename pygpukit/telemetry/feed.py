@@ -38,6 +38,7 @@ class Feed:
         self._cells_version = self._adjustments = -1
         self._partitions: list[dict[str, Any]] = []
         self._contexts: list[dict[str, Any]] = []
+        self._caches: list[dict[str, Any]] = []
         self._contexts_due = self._shares_due = 0.0
         self._names: dict[int, int] = {}  # name of each live block, by block id
         self._names_due = 0.0
@@ -49,7 +50,7 @@ class Feed:
         self._facts_due = self._contexts_due = self._device_due = 0.0
         self._cells_version = self._adjustments = -1
         self._partitions = []
-        self._contexts = []
+        self._contexts, self._caches = [], []
         self._names_due = time.monotonic() + NAMES_S
         snapshot = self.snapshot()
         frame, since, since_name = _core.telemetry_frame(0, max(1, _core.ring_head() - HISTORY_RECORDS), 0)
@@ -103,7 +104,7 @@ class Feed:
         }
 
     def _beside(self) -> Iterator[Message]:
-        """Tasks, contexts, names of blocks, cells and device, each when there is something new and it is time."""
+        """Tasks, contexts, caches, names of blocks, cells, device: each when it is time and there is something new."""
         now = time.monotonic()
         if now >= self._names_due:
             self._names_due = now + NAMES_S
@@ -124,6 +125,9 @@ class Feed:
                 yield {"type": "tasks", "tNs": _core.now_ns(), "rows": changed}, ()
         if now >= self._contexts_due:  # no record tells of what they get
             self._contexts_due = now + FACTS_S
+            if (caches := tenants.caches()) != self._caches:
+                self._caches = caches
+                yield {"type": "caches", "rows": caches}, ()
             context_records = rows.context_rows(contexts())
             if now >= self._shares_due:  # that of one that does nothing falls, and nothing else of it changes
                 is_new = context_records != self._contexts

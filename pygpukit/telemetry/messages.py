@@ -15,6 +15,7 @@ _INTEGER_LIMIT = 1 << 64
 _TASK: _Fields = {"number": (int,)}
 _PROMISE: _Fields = {"sharePpm": (int,), "memoryBytes": (int,)}  # may be missing
 _CELL: _Fields = {"launches": (int,), "kept": (int,), "leaked": (int,)}
+_HOLDING: _Fields = {"cache": _TEXT, "holder": _TEXT, "blocks": (int,), "shared": (int,), "bytes": (int,)}
 _READING: _Fields = {"label": _TEXT, "unit": _TEXT, "note": _TEXT, "value": (*_NUMBER, type(None))}
 
 
@@ -75,6 +76,7 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "tasks": lambda content: _tasks(content.get("rows", [])),
     "names": lambda content: _numbers(content.get("rows", []), 3),
     "contexts": lambda content: _rows(content.get("rows", []), {}, _PROMISE),
+    "caches": lambda content: _rows(content.get("rows", []), _HOLDING),
     "cells": lambda content: _rows(content.get("rows", []), _CELL),
     "device": lambda content: _rows(content.get("fields", []), _READING),
 }

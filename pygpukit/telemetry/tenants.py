@@ -1,4 +1,5 @@
-"""Who works on the device: tasks of every scheduler and contexts of models. Nothing of them is imported for that."""
+"""Who works on the device: tasks of every scheduler, contexts and answers of models. Nothing of them is imported for
+that."""
 
 from __future__ import annotations
 
@@ -45,6 +46,11 @@ def cores() -> Sequence[_core.SchedulerCore]:
 def contexts() -> Sequence[ContextRecord]:
     """Contexts of models, and the last that ended."""
     return _of_scheduler("context_records")()
+
+
+def caches() -> list[dict[str, Any]]:
+    """Who has how many blocks of the KV caches of models."""
+    return getattr(sys.modules.get("pygpukit.llm.engine.holdings"), "rows", list)()
 
 
 def adjustments() -> int:

@@ -128,6 +128,7 @@ def test_what_is_no_trace_is_refused_in_one_sentence(data: bytes, words: str, tm
         ({"type": "tasks", "rows": [{"number": "x"}]}, "number is 'x'"),
         ({"type": "cells", "rows": [{"launches": 1, "kept": 1e300, "leaked": 0}]}, "kept is 1e"),
         ({"type": "contexts", "rows": [{"sharePpm": "x"}]}, "sharePpm is 'x'"),
+        ({"type": "caches", "rows": [{"cache": "m", "holder": "a 1", "blocks": 1.5}]}, "blocks is 1.5"),
         ({"type": "device", "fields": 3}, "a list was expected, not 3"),
         ({"type": "names", "rows": [[1, 2]]}, "not 3 whole numbers"),
     ],

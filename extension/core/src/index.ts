@@ -4,7 +4,7 @@ export { FrameError, decodeFrame, type Frame, type Gauges } from './frame.js';
 export { Kind, RecordBlock, RECORD_BYTES } from './records.js';
 export { PHASES, REASONS, Phase, WAITING_FOR_RESUME, isTerminal, type PhaseName } from './phases.js';
 export { parseSnapshot, type Snapshot, type TaskRow } from './snapshot.js';
-export { type CellFigures, type DeviceField, type DeviceSample, type ModelContext, type Partition } from './messages.js';
+export { type CellFigures, type DeviceField, type DeviceSample, type Holding, type ModelContext, type Partition } from './messages.js';
 export { BUCKET_NS, Shares } from './shares.js';
 export { ContextPromises, promisedSteps, type Step } from './promises.js';
 export { Recent } from './recent.js';

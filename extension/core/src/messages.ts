@@ -47,6 +47,16 @@ export interface Partition {
   readonly usedPpm: number;
 }
 
+/** Blocks of a model's KV cache that one holder has: a sequence, earlier prompts that can be found again, or nobody. */
+export interface Holding {
+  readonly cache: string;
+  readonly holder: string;
+  readonly blocks: number;
+  /** Of them, those that other sequences use, too. */
+  readonly shared: number;
+  readonly bytes: number;
+}
+
 /** A model's context. Share in parts per million, what it has had of the device in nanoseconds. */
 export interface ModelContext {
   readonly number: number;
@@ -67,6 +77,7 @@ const MAX_ROWS = 20_000;
 const CELL_NUMBERS = ['count', 'wallNs', 'gpuNs', 'launches', 'untimed', 'peak', 'kept', 'leaked'] as const;
 
 const CONTEXT_NUMBERS = ['number', 'sharePpm', 'memoryBytes', 'gpuNs'] as const;
+const HOLDING_NUMBERS = ['blocks', 'shared', 'bytes'] as const;
 const CONTEXT_OPTIONAL = ['createdNs', 'endedNs', 'share'] as const;
 
 type Message = Record<string, unknown>;
@@ -80,7 +91,7 @@ export function rowsOf(content: unknown, type: string): unknown[] | null {
   return (content['rows'] as unknown[]).slice(0, MAX_ROWS);
 }
 
-const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'contexts', 'device', 'past', 'replay'];
+const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'contexts', 'caches', 'device', 'past', 'replay'];
 
 /** Whether a message says that it is of a kind that this page reads. */
 export function isKnown(content: unknown): boolean {
@@ -115,6 +126,15 @@ export function parseContexts(content: unknown): Report<ModelContext> | null {
     CONTEXT_OPTIONAL.every((key) => row[key] === undefined || Number.isFinite(row[key])) &&
     (row['shortfall'] === undefined || typeof row['shortfall'] === 'string');
   return parseReport(content, 'contexts', isContext);
+}
+
+export function parseCaches(content: unknown): Holding[] | null {
+  const isHolding = (row: unknown): row is Holding =>
+    isObject(row) &&
+    typeof row['cache'] === 'string' &&
+    typeof row['holder'] === 'string' &&
+    HOLDING_NUMBERS.every((key) => Number.isFinite(row[key]));
+  return rowsOf(content, 'caches')?.filter(isHolding) ?? null;
 }
 
 /** [address, block id, name] of blocks that got a name. */

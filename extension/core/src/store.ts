@@ -7,11 +7,13 @@ import { GAP_NS, History } from './history.js';
 import {
   type CellFigures,
   type DeviceSample,
+  type Holding,
   type ModelContext,
   type Partition,
   type ReplayState,
   isKnown,
   parseCells,
+  parseCaches,
   parseContexts,
   parseDevice,
   parseNames,
@@ -66,6 +68,8 @@ export class Store {
   cells: readonly CellFigures[] = [];
   partitions: readonly Partition[] = [];
   contexts: readonly ModelContext[] = [];
+  /** Who has which blocks of the KV caches of models. */
+  caches: readonly Holding[] = [];
   gauges: Gauges | null = null;
   /** Sequence number of the GAUGE record behind `gauges`; 0 before the first frame. */
   gaugeSeq = 0;
@@ -127,11 +131,13 @@ export class Store {
     if (partitions) this.partitions = partitions;
     const contexts = parseContexts(content);
     if (contexts) this.applyContexts(contexts.rows, contexts.timeNs);
+    const caches = parseCaches(content);
+    if (caches) this.caches = caches;
     const past = parsePast(content);
     if (past) this.shares.addNoted(past);
     const device = parseDevice(content);
     if (device) this.deviceSamples.push(device);
-    const kept = facts?.rows ?? names ?? cells ?? partitions ?? contexts?.rows ?? past;
+    const kept = facts?.rows ?? names ?? cells ?? partitions ?? contexts?.rows ?? caches ?? past;
     if (kept) this.dropped += rowCount(content) - kept.length;
     const isRead = Boolean(snapshot ?? device ?? replay ?? kept);
     if (!isRead && isKnown(content)) this.dropped++;
@@ -353,6 +359,7 @@ export class Store {
     this.cells = [];
     this.partitions = [];
     this.contexts = [];
+    this.caches = [];
     this.gauges = null;
     this.gaugeSeq = 0;
     this.nextSeq = 0;

@@ -80,6 +80,15 @@ class BlockManager:
         """Blocks that several tables use."""
         return sum(users > 1 for users in self._refcounts)
 
+    @property
+    def found_again(self) -> int:
+        """Free blocks that the beginning of a prompt can be found in."""
+        return len(self._lru)
+
+    def shared_of(self, table: BlockTable) -> int:
+        """Blocks of a table that others use, too."""
+        return sum(self._refcounts[block] > 1 for block in table.blocks)
+
     def needed(self, positions: int) -> int:
         """Blocks for so many positions of one sequence."""
         return -(-positions // self.size)

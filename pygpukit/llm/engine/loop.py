@@ -16,8 +16,10 @@ from pygpukit.core import doing
 from pygpukit.core.errors import GPUError, InvalidSpecError
 from pygpukit.core.event import Event
 from pygpukit.core.turns import Turn, turn, turn_ahead
+from pygpukit.llm.engine import holdings
 from pygpukit.llm.engine.blocks import BlockManager
 from pygpukit.llm.engine.drafting import NO_DRAFTS, Asked, Drafts, deliver, note, propose
+from pygpukit.llm.engine.holdings import Holding
 from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.room import BLOCK
 from pygpukit.llm.engine.rows import Line
@@ -68,7 +70,7 @@ class Loop:
         kv_dtype: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.network = network
+        self.network, self.name = network, name
         self.scheduler = Scheduler(
             BlockManager(blocks, BLOCK), max_rows=max_rows, budget=budget, max_waiting=max_waiting
         )
@@ -84,6 +86,7 @@ class Loop:
         self._ended = 0.0  # when the last step was found to have ended
         self._led = False  # somebody launches a step or waits for its end
         self._leaving = deque[Sequence]()
+        holdings.remember(self)
 
     def open(self, sequence: Sequence, deadline: float | None = None) -> None:
         """Let a sequence wait for its turn. deadline: seconds from now after which it ends, whatever it has by then.
@@ -169,6 +172,17 @@ class Loop:
             until = self._clock() if sequence.begun is None and sequence.state != "ended" else sequence.begun
             waited = 0.0 if until is None else until - sequence.opened
             return Standing(sequence.state, ahead, len(sequence.answer), waited)
+
+    def holdings(self) -> list[Holding]:
+        """Who has how many blocks: the sequences that run, in their order; what can be found again; what is free."""
+        with self._changed:
+            blocks = self.scheduler.blocks
+            running = [
+                Holding(f"{r.client or 'answer'} {r.number}", len(r.table.blocks), blocks.shared_of(r.table))
+                for r in self.scheduler.running
+            ]
+            found = blocks.found_again
+            return [*running, Holding("earlier prompts", found, 0), Holding("free", blocks.free - found, 0)]
 
     def clear(self) -> None:
         """Forget the prompts whose keys are in the cache: those that come are computed."""

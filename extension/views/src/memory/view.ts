@@ -33,6 +33,7 @@ export class MemoryView extends Panel {
   private readonly table: Table;
   private readonly events: Table;
   private readonly peaks: Table;
+  private readonly caches: Table;
   private readonly owners: Owners;
 
   constructor(host: HTMLElement, store: Store, channel: Channel) {
@@ -44,6 +45,7 @@ export class MemoryView extends Panel {
     this.table = new Table('Blocks as a table', ['Owner', 'Size', 'Allocated in', 'Address', 'Where'], this.schedule);
     this.events = new Table('Evictions and restores', ['At', 'What', 'Size', 'Owner'], this.schedule);
     this.peaks = new Table('Peaks by cell', ['Cell', 'Peak', 'Kept', 'Held, unnamed'], this.schedule);
+    this.caches = new Table('KV caches by sequence', ['Model', 'Holder', 'Blocks', 'Shared', 'Size'], this.schedule);
     const controls = new Controls(channel, 'Memory controls');
     controls.field('quota', 'Set limit', 'such as 2GB', (limit) => ({ limit }));
     controls.button('trim', 'Release cached memory');
@@ -56,6 +58,7 @@ export class MemoryView extends Panel {
       section('Memory map', el('span', 'gk-key', this.mapScale, this.viewChoice()), this.map.element, this.legend),
       section('Last minute', key(), this.timeline.element),
       controls.element,
+      this.caches.element,
       this.peaks.element,
       this.events.element,
       this.table.element,
@@ -152,6 +155,11 @@ export class MemoryView extends Panel {
   private drawTables(): void {
     const { store } = this;
     const owner = ({ name, tenant }: MemoryEvent): string => store.nameOf(name) || store.nameOf(tenant) || 'unnamed';
+    this.caches.element.hidden = store.caches.length === 0;
+    this.caches.show(
+      () => store.caches,
+      ({ cache, holder, blocks, shared, bytes }) => [cache, holder, format.count(blocks), format.count(shared), format.bytes(bytes)],
+    );
     this.peaks.show(
       () => [...store.cells].reverse(),
       ({ count, peak, kept, leaked }) => [`In [${count}]`, format.bytes(peak), format.bytes(kept), format.bytes(leaked)],
