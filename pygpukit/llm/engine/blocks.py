@@ -81,7 +81,7 @@ class BlockManager:
         return sum(users > 1 for users in self._refcounts)
 
     @property
-    def found_again(self) -> int:
+    def reusable(self) -> int:
         """Free blocks that the beginning of a prompt can be found in."""
         return len(self._lru)
 

@@ -181,8 +181,8 @@ class Loop:
                 Holding(f"{r.client or 'answer'} {r.number}", len(r.table.blocks), blocks.shared_of(r.table))
                 for r in self.scheduler.running
             ]
-            found = blocks.found_again
-            return [*running, Holding("earlier prompts", found, 0), Holding("free", blocks.free - found, 0)]
+            earlier = blocks.reusable
+            return [*running, Holding("earlier prompts", earlier, 0), Holding("free", blocks.free - earlier, 0)]
 
     def clear(self) -> None:
         """Forget the prompts whose keys are in the cache: those that come are computed."""
