@@ -55,6 +55,7 @@ def test_the_notebooks_are_there() -> None:
         "14_voice_assistant",
         "15_many_clients",
         "17_experts",
+        "18_guessing",
         "22_cute",
     )
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)
