@@ -1,0 +1,89 @@
+"""Groups of rows by CUTLASS on the simulated device, where its headers are let reach SM 9.0, against NumPy."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pygpukit as gp
+from pygpukit.core.backend import is_sim
+from pygpukit.core.errors import ModelNotFoundError
+from pygpukit.jit.cutlass import simulated
+from pygpukit.models import cutlass
+from pygpukit.ops.matmul.cutlass import grouped, room
+
+SEED = secrets.randbits(32)
+# The four warps of a group wait for their products together, as on a device, where these are one: CUTLASS lets one of
+# them say that all have read a stage.
+TOGETHER = 'asm volatile("bar.sync %0, 128;" ::"r"(10 + (int)(threadIdx.x / 128)) : "memory");'
+WAIT = re.compile(r'asm volatile\("wgmma\.wait_group\.sync\.aligned %0;\\n" :: "n"\(N\) : "memory"\);')
+REPLACED = [  # what the host's compiler does not take, or is for a host
+    (re.compile(r"using McastDirection = McastDirection;"), ""),
+    (re.compile(r"std::is_const_v<"), "cuda::std::is_const_v<"),
+    (re.compile(r"KernelHardwareInfo::query_device_multiprocessor_count\([^;]*\);"), "0;"),
+]
+
+
+@pytest.fixture
+def on_sm_90(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_sim():
+        pytest.skip("of the simulated device")
+    try:
+        cutlass.get()
+    except ModelNotFoundError as error:
+        pytest.skip(f"the headers of CUTLASS are not here: {error}")
+    told = simulated.translated
+
+    def translated(text: str, name: str) -> str:
+        for pattern, other in REPLACED:
+            text = pattern.sub(other, text)
+        if name.endswith("/mma_sm90_gmma.hpp"):
+            text, count = WAIT.subn(lambda match: f"{TOGETHER} {match[0]} {TOGETHER}", text)
+            assert count == 1
+        return told(text, name)
+
+    monkeypatch.setattr(simulated, "translated", translated)
+    monkeypatch.setattr(simulated, "_NEVER", re.compile(r"sm90_gmma(_sparse)?_ext|(mma|copy)_sm1\d\d|tmem"))
+    monkeypatch.setenv("PYGPUKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PYGPUKIT_SIM_COMPILE_TIMEOUT_S", "600")
+    monkeypatch.setenv("PYGPUKIT_SIM_COMPILE_MEMORY", "6GB")
+    monkeypatch.setattr(
+        grouped,
+        "SOURCE",
+        room.source(grouped.__file__, "grouped.cu").of(
+            grouped._expression("bfloat16", True), options=("-D__CUDA_ARCH_FEAT_SM90_ALL=1",), shared_bytes=232192
+        ),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.turns(20)  # the kernel is compiled for most of a minute
+def test_groups_equal_numpy(on_sm_90: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several tiles a cluster, stages that are filled again, groups that are empty, rows of no group."""
+    rng = np.random.default_rng(SEED)
+    cases = [(2, np.array([40, 0, 300, 129]), 500, 96, 136), (1, np.array([700]), 700, 512, 128)]
+    for _ in range(3):
+        counts = rng.integers(-1, 300, 5) * rng.integers(0, 2, 5)
+        rows = int(np.maximum(counts, 0).sum() + rng.integers(1, 100))
+        k, n = (8 * int(x) for x in rng.integers(1, 60, 2))
+        cases.append((int(rng.integers(1, 8)), counts, rows, k, n))
+    for clusters, counts, rows, k, n in cases:
+        monkeypatch.setattr(room, "clusters", lambda clusters=clusters: clusters)
+        x, w = (
+            gp.from_numpy(rng.standard_normal(shape, np.float32)).astype("bfloat16")
+            for shape in ((rows, k), (len(counts), k, n))
+        )
+        out = gp.full((rows, n), float("nan"), "bfloat16")
+        grouped.product(x, w, gp.from_numpy(counts), out)
+        a, b, got = (each.astype("float64").to_numpy() for each in (x, w, out))
+        wanted, first = np.zeros((rows, n)), 0
+        for group, count in enumerate(np.maximum(counts, 0)):
+            wanted[first : first + count] = a[first : first + count] @ b[group]
+            first += count
+        wrong = ~(np.abs(got - wanted) <= 2.0**-8 * np.abs(wanted) + 2.0**-17 * np.abs(wanted).max())
+        assert not wrong.any(), f"{counts} of {rows}, k {k}, n {n}, {clusters} clusters, seed {SEED}"
