@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
+import json
 import threading
+import types
+import weakref
 from typing import Any
 
 import openai
@@ -14,7 +18,7 @@ from llm.test_serving_batched import PROMPTS, Asking
 from prometheus_client.parser import text_string_to_metric_families
 
 from pygpukit import llm
-from pygpukit.core.errors import ModelNotFoundError
+from pygpukit.core.errors import ModelNotFoundError, OutOfMemoryError
 from pygpukit.llm.serving.server import Server, serve
 
 
@@ -116,9 +120,9 @@ def test_metrics_show_who_runs_and_waits_and_count_refusals(monkeypatch: pytest.
     monkeypatch.setattr(model.engine.loop.scheduler, "max_waiting", 3)
     may_step, launch = threading.Event(), model.engine.loop._launch
 
-    def held(plan: Any) -> Any:
+    def held(*plan: Any) -> Any:
         assert may_step.wait(PATIENCE_S)
-        return launch(plan)
+        return launch(*plan)
 
     monkeypatch.setattr(model.engine.loop, "_launch", held)
     with serve(model, port=0) as server:
@@ -156,3 +160,60 @@ def test_pages_of_other_sites_may_ask_where_it_was_said() -> None:
             serve(model, port=0, origins=[wrong])
     with pytest.raises(ValueError, match="a token is needed"):
         serve(model, port=0, token=False, origins=["*"])
+
+
+def test_models_give_way_where_memory_does_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was asked for longest ago, never one that is at work, nor the first one."""
+    room, loads = 2, list[str]()
+    alive: weakref.WeakSet[PlayedModel] = weakref.WeakSet()
+
+    def load(source: str, *, name: str, progress: bool) -> PlayedModel:
+        loads.append(name)
+        if len(alive) >= room:
+            raise OutOfMemoryError("the pool has no room for it")
+        made = PlayedModel()
+        made.name, made.engine = name, types.SimpleNamespace(occupancy=(0, 0, 0, 0))  # type: ignore[misc,attr-defined]
+        alive.add(made)
+        return made
+
+    monkeypatch.setattr(llm, "load", load)
+    first: Any = PlayedModel()
+    first.engine = types.SimpleNamespace(occupancy=(0, 0, 0, 0))
+    with serve(first, port=0, models=["a", "b", "c"]) as server, client_of(server) as client:
+
+        def ask(name: str) -> str:
+            return client.chat.completions.create(model=name, messages=MESSAGES).model
+
+        def loaded() -> str:
+            listed = json.loads(get(server, "/v1/models")[2])["data"]
+            return "".join(one["id"] for one in listed if one["loaded"])
+
+        assert loaded() == "toy"
+        for name in "abab":
+            assert ask(name) == name
+        assert loaded() == "toyab" and loads == ["a", "b"]
+        assert ask("a") == "a" and ask("c") == "c"  # b was asked for longest ago
+        assert loaded() == "toyac" and loads == ["a", "b", "c", "c"]
+        held = next(one for one in alive if one.name == "a")
+        held.leave.clear()
+        stream = client.chat.completions.create(model="a", messages=MESSAGES, stream=True)
+        assert ask("b") == "b"  # c gives way, though a was asked for before it: it is at work
+        assert loaded() == "toyab"
+        room = 0
+        with pytest.raises(openai.InternalServerError, match="c cannot be loaded: the pool has no room"):
+            ask("c")
+        assert loaded() == "toya"
+        held.leave.set()
+        assert "".join(piece.choices[0].delta.content or "" for piece in stream)
+        page = get(server, "/metrics")[2]
+        assert 'pygpukit_model_drops_total{model="b"} 2.0' in page and 'pygpukit_model_loaded{model="a"} 1.0' in page
+        assert 'pygpukit_model_loaded{model="c"} 0.0' in page and ask("toy") == "toy"
+
+
+def test_what_a_dropped_model_held_is_free_again() -> None:
+    gone = weakref.ref(model := tiny.model("llama", slots=2, context=64))
+    with serve(model, port=0) as server, client_of(server) as client:
+        client.completions.create(model="tiny", prompt=[1, 2, 3], max_tokens=3)
+    del model, server, client
+    gc.collect()
+    assert gone() is None

@@ -145,6 +145,8 @@ def test_what_cannot_be_heard_is_named(client: openai.OpenAI, monkeypatch: pytes
         ({"model": "toy"}, "model"),
         ({"model": "mouth"}, None),
     ]
+    with pytest.raises(openai.BadRequestError, match="read: the file is no sound file that can be read"):
+        hear(model="ear", file=b"no sound")
     for fields, param in wrong[:-1]:
         with pytest.raises(openai.BadRequestError) as caught:
             hear(**{"model": "ear", "file": wav(), **fields})

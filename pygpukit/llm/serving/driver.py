@@ -78,6 +78,12 @@ class Driver:
                 threading.Thread(target=self._drive, args=(loop,), name="pygpukit-serve", daemon=True).start()
         return running
 
+    @property
+    def idle(self) -> bool:
+        """True if no answer is under way."""
+        with self._lock:
+            return not self._drives
+
     def stop(self) -> None:
         """End all answers."""
         for running in self._all():

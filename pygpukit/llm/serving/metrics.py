@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.core.extras import need
@@ -19,12 +19,15 @@ _LABEL = ["model"]
 class Metrics:
     """Counters of answers as they come, and gauges of the moment in which they are asked for.
 
-    models: gives the language models that are loaded. Raises ModuleNotFoundError without the extra `serve`.
+    models: gives the language models that are loaded; loaded: of every model whether it is. Raises ModuleNotFoundError
+    without the extra `serve`.
     """
 
-    def __init__(self, models: Callable[[], Iterable[CausalTransformerModel]]) -> None:
+    def __init__(
+        self, models: Callable[[], Iterable[CausalTransformerModel]], loaded: Callable[[], Mapping[str, bool]]
+    ) -> None:
         self._library: Any = need("prometheus_client", "serve", "serving a model")
-        library, self._models = self._library, models
+        library, self._models, self._loaded = self._library, models, loaded
         self._registry = registry = library.CollectorRegistry()
 
         def counter(name: str, what: str, *labels: str) -> Any:
@@ -38,6 +41,7 @@ class Metrics:
         self._cached_tokens = counter("cached_prompt_tokens", "Of those, the ones whose keys were in the KV cache.")
         self._tokens = counter("generated_tokens", "Tokens of answers.")
         self._refused = counter("refused_requests", "Requests refused because too many wait.")
+        self._drops = counter("model_drops", "Times that a model gave its memory to another.")
         self._first = histogram("time_to_first_token_seconds", "From a request to its first token.", _FIRST_S)
         self._between = histogram("time_between_tokens_seconds", "From a token to the next one.", _BETWEEN_S)
         registry.register(self)
@@ -60,6 +64,10 @@ class Metrics:
         """A request was refused because too many wait."""
         self._refused.labels(model).inc()
 
+    def drop(self, model: str) -> None:
+        """A model gave its memory to another."""
+        self._drops.labels(model).inc()
+
     def page(self) -> tuple[bytes, str]:
         """The page, and its content type."""
         return self._library.generate_latest(self._registry), self._library.CONTENT_TYPE_LATEST
@@ -79,4 +87,7 @@ class Metrics:
         for model in self._models():
             for gauge, value in zip(gauges, model.engine.occupancy, strict=True):
                 gauge.add_metric([model.name], value)
-        yield from gauges
+        loaded = family("pygpukit_model_loaded", "1 where the model is loaded, 0 where it will be.", labels=_LABEL)
+        for name, is_loaded in self._loaded().items():
+            loaded.add_metric([name], is_loaded)
+        yield from (*gauges, loaded)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from pygpukit.core.errors import GPUError
+from pygpukit.core.errors import GPUError, OutOfMemoryError
 from pygpukit.llm.encoders.encoder import TextEncoder
 from pygpukit.llm.serving.driver import Driver
 from pygpukit.llm.serving.errors import RequestError
@@ -28,11 +30,17 @@ _WHAT = {"llm": "writes", "encoder": "makes vectors of texts", "asr": "hears", "
 @dataclass
 class Loaded:
     """A model. kind: one of those above. beside: held by what is computed, beside its steps where it has any, one
-    thing at a time."""
+    thing at a time. turn: when it was asked for last, as a number that grows."""
 
     model: Any
     kind: str
     beside: asyncio.Lock = field(default_factory=asyncio.Lock, kw_only=True)
+    turn: int = field(default=0, kw_only=True)
+
+    @property
+    def idle(self) -> bool:
+        """True if nothing is computed with it now."""
+        return not self.beside.locked()
 
 
 @dataclass
@@ -54,6 +62,15 @@ class Served(Loaded):
         """The names of its adapters, with the model's."""
         return [f"{self.model.name}:{adapter}" for adapter in getattr(self.model, "adapters", ())]
 
+    @property
+    def idle(self) -> bool:
+        """True if nothing is computed with it now."""
+        return super().idle and self.driver.idle
+
+
+_LOOKS, _LOOK_S = 100, 0.05  # how often to look whether a dropped model is gone, and the pause between
+_Kind = TypeVar("_Kind", bound=Loaded)
+
 
 @dataclass
 class _Place:
@@ -69,8 +86,8 @@ class Models:
 
     def __init__(self, loaded: CausalTransformerModel | TextEncoder, sources: Iterable[str], load: Load) -> None:
         self._load, self._started = load, int(time.time())
-        self.metrics = Metrics(lambda: [served.model for served in self._all()])
-        self._stopping = False
+        self.metrics = Metrics(lambda: [served.model for served in self._all()], self.loaded)
+        self._stopping, self._turn = False, 0
         self._places = {loaded.name: _Place(served=self._of(loaded, "text"))}
         for source in sources:
             self._places.setdefault(name_of(source), _Place(source))
@@ -85,17 +102,29 @@ class Models:
         if name is not None and name not in self._adapters():
             self._place(name)
         names = [name] if name is not None else [*self._places, *self._adapters()]
-        return [{"id": one, "object": "model", "created": self._started, "owned_by": "pygpukit"} for one in names]
+        common, loaded = {"object": "model", "created": self._started, "owned_by": "pygpukit"}, self.loaded()
+        return [{"id": one, **common, "loaded": loaded.get(one, True)} for one in names]
+
+    def loaded(self) -> dict[str, bool]:
+        """The names of all models, and whether they are loaded now."""
+        return {name: place.served is not None for name, place in self._places.items()}
 
     async def get(self, name: str) -> Served:
         """A model that writes, loaded if need be while others are served, or with an adapter. Raises RequestError."""
-        for own in self._all():
-            if name in own.adapters and name not in self._places:
-                return replace(own, adapter=name.removeprefix(f"{own.model.name}:"))
+        adapted = self._adapted(name)
+        if adapted is not None:
+            return adapted
         served = await self._loaded(name, "text")
         if not isinstance(served, Served):
             raise _wrong(name, served, _WHAT["llm"])
         return served
+
+    def _adapted(self, name: str) -> Served | None:
+        """The model with the adapter of that name; None where none is called so."""
+        for own in self._all():
+            if name in own.adapters and name not in self._places:
+                return replace(self._used(own), adapter=name.removeprefix(f"{own.model.name}:"))
+        return None
 
     async def embedder(self, name: str) -> Loaded:
         """A model that makes vectors of texts, one that writes too, as get(). Raises RequestError."""
@@ -115,16 +144,56 @@ class Models:
 
     async def _loaded(self, name: str, kind: Kind) -> Loaded:
         place = self._place(name)
-        if place.served is not None:
-            return place.served
-        async with place.lock:
-            if place.served is None:
-                try:
-                    model = await run_in_threadpool(self._load, place.source, name, kind)
-                except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
-                    raise RequestError(f"{name} cannot be loaded: {error}", "model", 503) from None
-                place.served = self._of(model, kind)
-        return place.served
+        served = place.served
+        if served is None:
+            async with place.lock:  # who waited for it here finds it loaded
+                served = place.served or await self._brought(place.source, name, kind)
+                place.served = served
+        return self._used(served)
+
+    async def _brought(self, source: str, name: str, kind: Kind) -> Loaded:
+        """A model from its source; where memory does not suffice, others give way to it first."""
+        while True:
+            try:
+                return self._of(await run_in_threadpool(self._whole, source, name, kind), kind)
+            except OutOfMemoryError as error:
+                refusal = RequestError(f"{name} cannot be loaded: {error}", "model", 503)
+            except (GPUError, OSError, ValueError, ModuleNotFoundError) as error:
+                raise RequestError(f"{name} cannot be loaded: {error}", "model", 503) from None
+            dropped = self._drop()
+            if dropped is None:
+                raise refusal
+            for _ in range(_LOOKS):  # an answer that has just ended may hold it for a moment
+                await run_in_threadpool(gc.collect)
+                if dropped() is None:
+                    break
+                await asyncio.sleep(_LOOK_S)
+
+    def _whole(self, source: str, name: str, kind: Kind) -> Any:
+        """A model with its KV cache, where it has one, which is otherwise made on first use."""
+        model = self._load(source, name, kind)
+        getattr(model, "cache", None)
+        return model
+
+    def _used(self, served: _Kind) -> _Kind:
+        self._turn += 1
+        served.turn = self._turn
+        return served
+
+    def _drop(self) -> weakref.ref[Any] | None:
+        """Let go of the model that was asked for longest ago, of those that can be loaded again and have nothing to do:
+        a weak reference to it; None where there is none."""
+        idle = [
+            (place.served.turn, name, place)
+            for name, place in self._places.items()
+            if place.source and place.served is not None and place.served.idle
+        ]
+        if not idle:
+            return None
+        _, name, place = min(idle, key=lambda entry: entry[0])
+        dropped, place.served = place.served, None
+        self.metrics.drop(name)
+        return None if dropped is None else weakref.ref(dropped.model)
 
     def stop(self) -> None:
         """The server ends: answers under way end with a word."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.serving import fields
 from pygpukit.llm.serving.errors import RequestError, shown
 from pygpukit.llm.serving.models import Models
@@ -22,6 +22,7 @@ from pygpukit.ops.audio.files import read, write
 
 if TYPE_CHECKING:
     from pygpukit.asr.results import TranscriptionResult
+    from pygpukit.ops.audio.buffer import AudioBuffer
 
 LARGEST_SOUND = 25 << 20  # bytes of a request with a sound
 MAX_SAMPLES = 1 << 28  # of a sound, of all its channels: 93 minutes of 48 kHz stereo, 4.6 hours of 16 kHz
@@ -63,7 +64,7 @@ async def transcription(models: Models, request: Request) -> Response:
         path = Path(folder) / "sound"
         path.write_bytes(sound)
         async with served.beside:
-            samples = await run_in_threadpool(partial(read, path, max_samples=MAX_SAMPLES))
+            samples = await run_in_threadpool(_decoded, path)
             heard = await run_in_threadpool(served.model.transcribe, samples, **settings)
     if kind == "text":
         return PlainTextResponse(heard.text + "\n")
@@ -96,6 +97,14 @@ async def speech(models: Models, raw: bytes) -> Response:
         path = Path(folder) / f"speech.{kind}"
         await run_in_threadpool(write, path, spoken.audio, subtype)
         return Response(path.read_bytes(), media_type=media)
+
+
+def _decoded(path: Path) -> AudioBuffer:
+    """The sound of an upload. Raises RequestError, which does not tell where that was put."""
+    try:
+        return read(path, max_samples=MAX_SAMPLES)
+    except InvalidSpecError as error:
+        raise RequestError(str(error).replace(repr(str(path)), "the file"), "file") from None
 
 
 async def _form(request: Request) -> tuple[dict[str, Any], bytes]:
