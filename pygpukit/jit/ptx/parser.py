@@ -184,7 +184,8 @@ class _Parser:
         return token
 
     def _is(self, mark: str) -> bool:
-        return self._peek().text == mark and self._peek().kind == "mark"
+        token = self._peek()
+        return token.text == mark and token.kind == "mark"
 
     def _take(self, mark: str) -> bool:
         if not self._is(mark):

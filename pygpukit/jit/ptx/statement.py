@@ -155,8 +155,8 @@ class _Reader:
             elif self._peek() == "#" or _WORD.match(self._source, self._at):
                 return None
             elif has_strings:
-                if strange := next((at for at, one in zip(places, text, strict=True) if ord(one) >= OPERAND), None):
-                    raise PtxFault("asm statement: a character that PTX does not have", strange)
+                if text and (strange := max(text)) >= chr(OPERAND):
+                    raise PtxFault("asm statement: a character that PTX does not have", places[text.index(strange)])
                 return "".join(text), tuple(places)
             else:
                 raise PtxFault("asm statement: expected a string literal", self._at)
