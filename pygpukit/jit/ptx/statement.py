@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from pygpukit.jit.ptx.fault import PtxFault
@@ -30,6 +31,8 @@ _REFERENCE = re.compile(
 _PLAIN = re.compile(r"((?:[^][(){}\"'/\\]|\[[^][(){}\"'/\\]*\])*)\)")
 # An operand as most are, with the comma after it.
 _USUAL = re.compile(r'\s*"(?P<constraint>[=+&]*[A-Za-z])"\s*\(' + _PLAIN.pattern + r"\s*(?P<comma>,?)")
+# Sums of a product, a hundred and more in a row.
+_SUMS = re.compile(r'(?:\s*"\+f"\s*\(' + _PLAIN.pattern + r"\s*(?P<comma>,?))+")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -167,6 +170,12 @@ class _Reader:
         if self._peek() in ":)":
             return True
         while True:
+            if output and (sums := _SUMS.match(self._source, self._at)):
+                operands += _sums(sums.group())
+                self._at = sums.end()
+                if self._has_next(sums["comma"], operands):
+                    continue
+                return True
             if usual := _USUAL.match(self._source, self._at):
                 operands.append(_operand(usual[1], usual[2], output, "", usual.start(1) - 1))
                 self._at = usual.end()
@@ -194,7 +203,7 @@ class _Reader:
     def _has_next(self, comma: str, operands: list[Operand]) -> bool:
         """True where another operand follows the latest: NVRTC wants no comma."""
         if len(operands) > _MAX_OPERANDS:
-            raise PtxFault(f"asm statement: more than {_MAX_OPERANDS} operands", operands[-1].offset)
+            raise PtxFault(f"asm statement: more than {_MAX_OPERANDS} operands", self._at)
         return bool(comma) or self._peek() in ('"', "#")
 
     def _until_closed(self) -> str:
@@ -233,6 +242,12 @@ class _Reader:
             if not self._take(","):
                 break
         return clobbers
+
+
+@lru_cache(maxsize=16)  # macros make the same for every type of element
+def _sums(text: str) -> tuple[Operand, ...]:
+    """Operands that are read and written as floats, of which no fault is told."""
+    return tuple(Operand("f", one[2], True, True, "", 0) for one in _USUAL.finditer(text))
 
 
 def _operand(constraint: str, expression: str, output: bool, name: str, offset: int) -> Operand:

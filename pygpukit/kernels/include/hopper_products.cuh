@@ -45,18 +45,27 @@ namespace pk::hopper {
         : outputs(sums)                                                                                            \
         : "l"(a), "l"(b), "r"(more), "n"(ATransposed), "n"(BTransposed));                                          \
   }
-#define PK_PRODUCTS(Element, kind, of_64, of_128, of_192, of_256)                     \
-  PK_PRODUCT(Element, 64, kind, PK_NUMBERS_32, PK_SUMS_32, "32", "33", "34", of_64)   \
-  PK_PRODUCT(Element, 128, kind, PK_NUMBERS_64, PK_SUMS_64, "64", "65", "66", of_128) \
-  PK_PRODUCT(Element, 192, kind, PK_NUMBERS_96, PK_SUMS_96, "96", "97", "98", of_192) \
-  PK_PRODUCT(Element, 256, kind, PK_NUMBERS_128, PK_SUMS_128, "128", "129", "130", of_256)
-PK_PRODUCTS(e4m3_t, "k32.f32.e4m3.e4m3", "", "", "", "")
-PK_PRODUCTS(e5m2_t, "k32.f32.e5m2.e5m2", "", "", "", "")
-PK_PRODUCTS(half_t, "k16.f32.f16.f16", ", %35, %36", ", %67, %68", ", %99, %100", ", %131, %132")
-PK_PRODUCTS(bfloat16_t, "k16.f32.bf16.bf16", ", %35, %36", ", %67, %68", ", %99, %100", ", %131, %132")
-PK_PRODUCT(half_t, 160, "k16.f32.f16.f16", PK_NUMBERS_80, PK_SUMS_80, "80", "81", "82", ", %83, %84")
-PK_PRODUCT(bfloat16_t, 160, "k16.f32.bf16.bf16", PK_NUMBERS_80, PK_SUMS_80, "80", "81", "82", ", %83, %84")
-PK_PRODUCTS(float, "k8.f32.tf32.tf32", "", "", "", "")  // of the upper 19 bits
+#define PK_PRODUCT_128(Element, kind, turns) \
+  PK_PRODUCT(Element, 128, kind, PK_NUMBERS_64, PK_SUMS_64, "64", "65", "66", turns)
+#define PK_PRODUCT_192(Element, kind, turns) \
+  PK_PRODUCT(Element, 192, kind, PK_NUMBERS_96, PK_SUMS_96, "96", "97", "98", turns)
+#define PK_PRODUCT_256(Element, kind, turns) \
+  PK_PRODUCT(Element, 256, kind, PK_NUMBERS_128, PK_SUMS_128, "128", "129", "130", turns)
+#define PK_HALF_PRODUCTS(Element, kind)                                                     \
+  PK_PRODUCT(Element, 64, kind, PK_NUMBERS_32, PK_SUMS_32, "32", "33", "34", ", %35, %36")  \
+  PK_PRODUCT_128(Element, kind, ", %67, %68")                                               \
+  PK_PRODUCT(Element, 160, kind, PK_NUMBERS_80, PK_SUMS_80, "80", "81", "82", ", %83, %84") \
+  PK_PRODUCT_192(Element, kind, ", %99, %100")                                              \
+  PK_PRODUCT_256(Element, kind, ", %131, %132")
+PK_HALF_PRODUCTS(half_t, "k16.f32.f16.f16")
+PK_HALF_PRODUCTS(bfloat16_t, "k16.f32.bf16.bf16")
+PK_PRODUCT_128(e4m3_t, "k32.f32.e4m3.e4m3", "")
+PK_PRODUCT_256(e4m3_t, "k32.f32.e4m3.e4m3", "")
+PK_PRODUCT_128(e5m2_t, "k32.f32.e5m2.e5m2", "")
+PK_PRODUCT_256(e5m2_t, "k32.f32.e5m2.e5m2", "")
+PK_PRODUCT_128(float, "k8.f32.tf32.tf32", "")  // of the upper 19 bits
+PK_PRODUCT_192(float, "k8.f32.tf32.tf32", "")
+PK_PRODUCT_256(float, "k8.f32.tf32.tf32", "")
 // 64 rows of floats that are in registers, as tf32, of k lane % 4: of row lane / 4 of the warp's 16 and of row 8
 // further, then those of k 4 further.
 #define PK_HELD_PRODUCT(columns, numbers, outputs, left, right, add)                                              \
@@ -76,7 +85,10 @@ PK_PRODUCTS(float, "k8.f32.tf32.tf32", "", "", "", "")  // of the upper 19 bits
 PK_HELD_PRODUCT(64, PK_NUMBERS_32, PK_SUMS_32, "%32, %33, %34, %35", "36", "37")
 PK_HELD_PRODUCT(128, PK_NUMBERS_64, PK_SUMS_64, "%64, %65, %66, %67", "68", "69")
 #undef PK_HELD_PRODUCT
-#undef PK_PRODUCTS
+#undef PK_HALF_PRODUCTS
+#undef PK_PRODUCT_256
+#undef PK_PRODUCT_192
+#undef PK_PRODUCT_128
 #undef PK_PRODUCT
 #undef PK_SUMS_128
 #undef PK_SUMS_96
