@@ -11,9 +11,10 @@ from device_facts import Facts, having
 
 import pygpukit as gp
 from pygpukit.kernels import KernelSpec, launcher
-from pygpukit.ops.matmul import choose, linear
+from pygpukit.ops.matmul import choose
 from pygpukit.ops.matmul.epilogue import fused
 from pygpukit.ops.matmul.epilogue.epilogue import Epilogue
+from pygpukit.ops.matmul.linear import ACTIVATIONS
 from pygpukit.ops.matmul.mma import aligned, fallback, unaligned
 from pygpukit.ops.matmul.tile import half
 
@@ -164,7 +165,7 @@ def test_nothing_beside_the_result_is_written(columns: int) -> None:
             assert np.all(found[:beside] == 7) and np.all(found[beside + 35 * columns :] == 7)
 
 
-@pytest.mark.parametrize("act", [one for one in linear.ACTIVATIONS if one != "swiglu"])
+@pytest.mark.parametrize("act", [one for one in ACTIVATIONS if one != "swiglu"])
 def test_an_epilogue_in_the_launch_has_the_bits_of_a_second_one(act: str | None, taken: list[aligned.Block]) -> None:
     a, b = normal("bfloat16", 35, 72), normal("bfloat16", 72, 48)
     bias, residual = normal("bfloat16", 48), normal("bfloat16", 35, 48)
