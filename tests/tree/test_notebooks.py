@@ -54,6 +54,7 @@ def test_the_notebooks_are_there() -> None:
         "13_speak",
         "14_voice_assistant",
         "15_many_clients",
+        "16_few_bits",
         "17_experts",
         "18_guessing",
         "22_cute",
