@@ -48,6 +48,20 @@ def test_a_model_runs_with_rounded_weights(quantize: str, name: str) -> None:
     assert 0 < np.abs(ours - theirs).max() < 8 * BOUNDS[quantize] * np.abs(theirs).max()
 
 
+@pytest.mark.parametrize("name", ["mixtral", "qwen3_moe"])
+def test_experts_are_rounded_and_routers_are_not(name: str) -> None:
+    size = "intermediate_size" if name == "mixtral" else "moe_intermediate_size"
+    config = {**CONFIGS[name], size: 64}
+    model = from_checkpoint(MemoryCheckpoint(config, tensors(config)), quantize="int8")
+    errors = model.quantisation_errors
+    assert not [name for name in errors if name.endswith(".gate.weight")]
+    count = config.get("num_experts") or config["num_local_experts"]
+    layers = len([block for block in model.blocks if hasattr(block.mlp, "experts")])
+    assert len([name for name in errors if ".experts." in name]) == 3 * count * layers
+    assert isinstance(model.blocks[0].mlp.experts.down.weight, Blocks)  # type: ignore[union-attr]
+    assert len(model.generate([1, 2, 3], max_new_tokens=3)) == 6
+
+
 def test_another_name_is_refused_before_anything_is_opened() -> None:
     with pytest.raises(ValueError, match="'int3'; give 'int8', 'int4', 'fp8'"):
         load("nowhere", quantize="int3")

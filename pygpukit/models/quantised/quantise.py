@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 _LARGEST_E4M3 = np.float32(448)
 _TRANSPOSED = ("c_attn.weight", "c_proj.weight", "c_fc.weight")  # (in, out) in files
-_WHOLE = ("embed", "wte.", "wpe.", "lm_head", "mlp.gate.weight", "router")  # tables, logits and routers
+_WHOLE = (
+    "embed",
+    "wte.",
+    "wpe.",
+    "lm_head",
+    "mlp.gate.weight",
+    "block_sparse_moe.gate.weight",
+    "router",
+)  # tables, logits and routers
 
 
 def _groups(values: Array, size: int) -> Array:
