@@ -2,6 +2,7 @@
 
 from pygpukit.profiling.chrome import export_chrome_trace, export_combined_trace
 from pygpukit.profiling.memory import (
+    Leak,
     MemoryProfiler,
     MemorySnapshot,
     get_current_memory_usage,
@@ -14,6 +15,7 @@ from pygpukit.profiling.waiting import Wait
 
 __all__ = [
     "KernelRecord",
+    "Leak",
     "MemoryProfiler",
     "MemorySnapshot",
     "Profile",

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+from pygpukit import _core
+from pygpukit._core import native
 from pygpukit.core.device import get_device_info
 from pygpukit.core.sizes import MB
 from pygpukit.memory import stats
+
+
+class Leak(NamedTuple):
+    """Blocks that came between two snapshots and are still there, of one owner: "" and 0 where it is not known.
+
+    name: of arrays that have one, or what allocated. cell and line: of the notebook. nbytes and blocks: their sums.
+    """
+
+    cell: str
+    line: int
+    name: str
+    tenant: str
+    nbytes: int
+    blocks: int
 
 
 @dataclass
@@ -26,6 +42,8 @@ class MemorySnapshot:
     allocation_count: int
     reuse_count: int
     cudamalloc_count: int
+    # Bytes, tenant, name, cell and line of each block by its id, which no later block gets.
+    blocks: dict[int, tuple[int, int, int, int, int]] = field(default_factory=dict, repr=False)
 
     @property
     def used_mb(self) -> float:
@@ -105,6 +123,25 @@ class MemoryProfiler:
         }  # fmt: skip
         return {**changed, "used_mb": changed["used"] / MB, "elapsed_s": second.timestamp - first.timestamp}
 
+    def leaks(self, name1: str, name2: str) -> list[Leak] | None:
+        """Blocks that came after the first snapshot and are there at the second, by cell and line, most bytes first.
+
+        None where either is missing. Arrays that are meant to stay are among them: run the work twice, and compare the
+        snapshots after each time.
+        """
+        first, second = self.get_snapshot(name1), self.get_snapshot(name2)
+        if first is None or second is None:
+            return None
+        owners: dict[tuple[int, int, int, int], list[int]] = {}
+        for block in second.blocks.keys() - first.blocks.keys():
+            nbytes, *owner = second.blocks[block]
+            owners.setdefault((owner[0], owner[1], owner[2], owner[3]), []).append(nbytes)
+        leaks = [
+            Leak(_core.name(cell), line, _core.name(name), _core.name(tenant), sum(sizes), len(sizes))
+            for (tenant, name, cell, line), sizes in owners.items()
+        ]
+        return sorted(leaks, key=lambda leak: (-leak.nbytes, leak))
+
     def clear(self) -> None:
         self._snapshots.clear()
 
@@ -127,6 +164,14 @@ class MemoryProfiler:
         print(f"from {name1!r} to {name2!r}:")
         for name, value in changed.items():
             print(f"  {name:<18} {value:+.3f}" if isinstance(value, float) else f"  {name:<18} {value:+d}")
+        for leak in self.leaks(name1, name2) or ():
+            where = (
+                f"{leak.cell or 'a cell that is not known'}, line {leak.line}"
+                if leak.line
+                else "a line that is not known"
+            )
+            what = " of ".join(filter(None, (leak.name, leak.tenant)))
+            print(f"  {leak.nbytes:+d} bytes in {leak.blocks} blocks came in {where}{what and ': ' + what}")
 
 
 def get_current_memory_usage() -> dict[str, Any]:
@@ -139,7 +184,8 @@ def get_current_memory_usage() -> dict[str, Any]:
     """
     taken = _now("now")
     rates = ("used_mb", "cached_mb", "available_mb", "utilization", "reuse_rate")
-    return {**vars(taken), **{name: getattr(taken, name) for name in rates}}
+    figures = {name: value for name, value in vars(taken).items() if name != "blocks"}
+    return {**figures, **{name: getattr(taken, name) for name in rates}}
 
 
 def print_memory_summary() -> None:
@@ -153,8 +199,12 @@ def print_memory_summary() -> None:
 def _now(name: str) -> MemorySnapshot:
     """The pool's figures. Where it has no limit of its own, the device's memory is its quota."""
     figures = stats()
-    fields = MemorySnapshot.__dataclass_fields__.keys() - {"name", "timestamp"}
+    fields = MemorySnapshot.__dataclass_fields__.keys() - {"name", "timestamp", "blocks"}
     taken = MemorySnapshot(name=name, timestamp=time.time(), **{field: figures[field] for field in fields})
+    taken.blocks = {
+        block: (nbytes, tenant, owner, cell, line)
+        for block, _, nbytes, tenant, owner, cell, line, _ in _core.pool_blocks(native.current_device())
+    }
     total = get_device_info().total_memory
     if taken.quota > total:
         taken.quota, taken.available = total, max(total - taken.used, 0)
