@@ -10,7 +10,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "pygpukit" / "ops" / "methods"
+import pygpukit as gp
+
+FOLDER = Path(gp.__file__).parent / "ops" / "methods"
 MODULES = ("operators", "reducing", "ordering", "habits", "bind")
 HEAD = '''"""Stub of the methods that ops/methods/bind.py gives to GPUArray; there is no file of this name at run time.
 

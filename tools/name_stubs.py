@@ -34,7 +34,7 @@ def stub(homes: dict[str, str], members: str, modules: tuple[str, ...] = ()) -> 
 
 def stubs() -> dict[Path, str]:
     """Every stub, by its path."""
-    package = ROOT / "pygpukit"
+    package = Path(gp.__file__).parent
     own = {**gp._HOME_OF, **names.public(), "array": "pygpukit.array.factory", "jit": "pygpukit.jit"}
     modules = tuple(name for name in gp._SUBMODULES if name not in own)
     table, homes = "_HOME_OF: dict[str, str]\n", "\ndef homes() -> dict[str, str]: ...\n"
