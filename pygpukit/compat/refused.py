@@ -7,9 +7,7 @@ _LLM_LATER = {
         "AutoLRU LayerStreamingContext LazyModelLoader LoadingStrategy PoolStats SimpleStreaming SlidingWindow "
         "TensorState create_streaming_context"
     ),
-    "speculation and other decode strategies": (
-        "DecodeBatch DecodeJacobi DecodeM1 DecodeM1Graph DecodeSpeculative DecodeStrategy"
-    ),
+    "stepping a model by hand": ("DecodeBatch DecodeJacobi DecodeM1 DecodeM1Graph DecodeSpeculative DecodeStrategy"),
     "buffers that the caller keeps": "DecodeBuffers PrefillBuffers",
     "LLaMA 4": "Llama4Attention Llama4Block Llama4Config Llama4MLP Llama4Model",
 }

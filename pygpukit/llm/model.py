@@ -317,8 +317,12 @@ class CausalTransformerModel(Generating):
                     native.copy_from_host(array, values)
 
     def init_jacobi_decode(self, lookahead_k: int = 4, max_seq_len: int = 512) -> None:
-        """Documented; not there yet: raises InvalidSpecError."""
-        raise InvalidSpecError("Jacobi decoding is not there yet, as all speculation; see docs/llm.md", "lookahead_k")
+        """Documented; raises InvalidSpecError with what stands in its place: nothing is to be prepared."""
+        raise InvalidSpecError(
+            f'Jacobi decoding is a setting of an answer: stream(..., speculate=gp.llm.Speculation("jacobi", '
+            f"tokens={lookahead_k})); see docs/llm.md",
+            "lookahead_k",
+        )
 
     def __repr__(self) -> str:
         c = self.config
