@@ -94,12 +94,13 @@ def test_several_in_a_batch_change_no_bit_of_each_other(tmp_path: Path) -> None:
     assert answers(model, [prompts[n] for n in order], [names[n] for n in order]) == [together[n] for n in order]
 
 
-def test_drafts_are_computed_with_their_adapter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("speculate", ["ngram", "layers", "jacobi", "lookahead"])
+def test_drafts_are_computed_with_their_adapter(tmp_path: Path, speculate: str) -> None:
     model = tiny.model("llama", context=256, slots=4)
     model.load_adapter("a", lora.folder(tmp_path / "a", "llama", 3)[0])
     prompt, names = IDS[:7] * 4, [None, "a", "a"]
     plain = model.generate_batch([prompt] * 3, 40, adapter=names, ignore_eos=True)
-    guessed = model.generate_batch([prompt] * 3, 40, adapter=names, ignore_eos=True, speculate="ngram")
+    guessed = model.generate_batch([prompt] * 3, 40, adapter=names, ignore_eos=True, speculate=speculate)
     assert [one.token_ids for one in guessed] == [one.token_ids for one in plain]
     assert plain[0].token_ids != plain[1].token_ids
 
