@@ -65,9 +65,9 @@ def held_steps(model: CausalTransformerModel, monkeypatch: pytest.MonkeyPatch) -
     """No step is launched before this is set."""
     may_step, launch = threading.Event(), model.engine.loop._launch
 
-    def held(plan: Any) -> Any:
+    def held(*plan: Any) -> Any:
         assert may_step.wait(PATIENCE_S)
-        return launch(plan)
+        return launch(*plan)
 
     monkeypatch.setattr(model.engine.loop, "_launch", held)
     return may_step
