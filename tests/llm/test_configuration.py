@@ -152,7 +152,7 @@ def test_dynamic_scaling_is_none_within_the_context() -> None:
         ("gpt2", {"activation_function": "quick_gelu"}, "activation"),
         ("llama", {"hidden_act": "relu"}, "activation"),
         ("llama", {"rope_scaling": {"rope_type": "longrope", "factor": 2.0}}, "longrope"),
-        ("llama", {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "truncate": False}}, "truncate"),
+        ("llama", {"rope_scaling": {"rope_type": "linear", "factor": 2.0, "truncate": False}}, "truncate"),
         (
             "llama",
             {"rope_scaling": {"rope_type": "linear", "factor": 2.0, "attention_factor": 3.0}},

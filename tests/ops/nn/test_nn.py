@@ -110,6 +110,9 @@ def test_rope_tables() -> None:
     low, high = (64 * np.log(4096 / (2 * np.pi * turns)) / (2 * np.log(10000)) for turns in (32, 1))
     ramp = np.clip((np.arange(32) - np.floor(low)) / (np.ceil(high) - np.floor(low)), 0, 1)
     check(gp.rope_init_yarn(300, 64, scale=8.0), plain * (1 - ramp) + plain / 8 * ramp, 0.1 * np.log(8) + 1)
+    between = np.clip((np.arange(32) - low) / (high - low), 0, 1)
+    whole = gp.rope_init_yarn(300, 64, scale=8.0, truncate=False)
+    check(whole, plain * (1 - between) + plain / 8 * between, 0.1 * np.log(8) + 1)
     assert ramp[0] == 0, "fast pairs are kept"
     assert ramp[-1] == 1, "slow pairs are interpolated"
     neox, gptj = gp.rope_init_linear(9, 6)[0].to_numpy(), gp.rope_init_linear(9, 6, layout="gptj")[0].to_numpy()
