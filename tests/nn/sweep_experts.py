@@ -1,0 +1,65 @@
+"""Mixtures of experts: routes, the order of choices, and what experts add to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sweep.engine import Call, Family, numbers
+
+import pygpukit as gp
+from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.moe import experts, routing
+
+Array = np.ndarray[Any, Any]
+_COUNT, _CHOSEN, _ROWS, _HIDDEN, _INNER = 5, 3, 7, 40, 24
+_RULE = routing.Routing(normalised=True)
+
+
+def _routes(dtype: str) -> Call:
+    def weights(x: gp.GPUArray, weight: gp.GPUArray) -> gp.GPUArray:
+        return routing.Router(weight, _CHOSEN, _RULE).route(x).weights
+
+    def reference(x: Array, weight: Array) -> Array:
+        logits = np.sort(x @ weight.T, axis=1)[:, ::-1][:, :_CHOSEN]
+        shares = np.exp(logits - logits[:, :1])
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    return Call(weights, (numbers(dtype, _ROWS, _HIDDEN), numbers(dtype, _COUNT, _HIDDEN)), reference)
+
+
+def _sums(dtype: str, choices: Array, shares: Array) -> Call:
+    def add(x: gp.GPUArray, rows: gp.GPUArray, gate_up: gp.GPUArray, down: gp.GPUArray) -> gp.GPUArray:
+        routed = routing.Routed(gp.from_numpy(choices), gp.from_numpy(shares))
+        arranged = routing.Router(gp.zeros((_COUNT, _HIDDEN), dtype), _CHOSEN).arrange(routed.experts)
+        total = x.clone()
+        experts.Experts(_COUNT, LinearBF16(gate_up), LinearBF16(down)).add(total, rows, routed, arranged, 0.5)
+        return total.astype(dtype)  # between both products rows have that type, too
+
+    def reference(x: Array, rows: Array, gate_up: Array, down: Array) -> Array:
+        both = np.einsum("rjnh,rh->rjn", gate_up.reshape(_COUNT, 2 * _INNER, _HIDDEN)[choices], rows)
+        gate, up = both[..., :_INNER], both[..., _INNER:]
+        between = gate / (1 + np.exp(-gate)) * up
+        made = np.einsum("rjhn,rjn->rjh", down.reshape(_COUNT, _HIDDEN, _INNER)[choices], between)
+        return np.asarray(x + 0.5 * np.einsum("rj,rjh->rh", shares.astype(np.float64), made))
+
+    shapes = (_ROWS, _HIDDEN), (_COUNT * 2 * _INNER, _HIDDEN), (_COUNT * _HIDDEN, _INNER)
+    return Call(add, (numbers("float32", _ROWS, _HIDDEN), *(numbers(dtype, *shape) for shape in shapes)), reference)
+
+
+def _calls(_: str) -> Iterator[Call]:
+    rng = np.random.default_rng(39)
+    choices = np.array([rng.permutation(_COUNT)[:_CHOSEN] for _ in range(_ROWS)], np.int32)
+    shares = rng.random((_ROWS, _CHOSEN), np.float32)
+
+    def sources(chosen: gp.GPUArray) -> gp.GPUArray:
+        return routing.Router(gp.zeros((_COUNT, _HIDDEN)), _CHOSEN).arrange(chosen).sources
+
+    yield Call(sources, (gp.from_numpy(choices),), lambda chosen: np.argsort(chosen.reshape(-1), kind="stable"))
+    for dtype in ("float32", "float16", "bfloat16"):
+        yield _routes(dtype)
+        yield _sums(dtype, choices, shares)
+
+
+FAMILIES = (Family("experts", (routing.SOURCE.source, experts.SOURCE.source), lambda _: "all", _calls),)
