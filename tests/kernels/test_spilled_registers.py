@@ -11,19 +11,23 @@ from pygpukit.kernels.builder import compile_unit
 from pygpukit.ops.nn.attention import decode, mma
 
 pytestmark = pytest.mark.skipif(bool(nvrtc.missing()), reason=nvrtc.missing() or "NVRTC is here")
-FEW = 96  # bytes of a thread, that loops do not touch or hardly: those of toolchain_matrix.py
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+DECODE = decode.MMA, "pk::attend_rows<pk::half_t, 128, false>"
+PROMPTS = mma.ATTENTION, "pk::attention_mma<pk::bfloat16_t, 128, 64, 128, 4, 1>"
+
+
 @pytest.mark.parametrize(
-    ("source", "expression"),
+    ("source", "expression", "arch", "max_bytes"),
     [
-        (decode.MMA, "pk::attend_rows<pk::half_t, 128, false>"),  # 528 bytes: multiples of a row's step
-        (mma.ATTENTION, "pk::attention_mma<pk::bfloat16_t, 128, 64, 128, 4, 1>"),  # 64 bytes
+        (*DECODE, "sm_80", 40),  # it was 528: multiples of a row's step
+        (*DECODE, "sm_90a", 40),
+        (*PROMPTS, "sm_80", 0),  # 40 by NVRTC 13.5, 64 by 12.4
+        (*PROMPTS, "sm_90a", 64),  # 152 and 232
     ],
 )
-def test_a_kernel_spills_next_to_nothing(source: KernelSpec, expression: str, arch: str) -> None:
+def test_a_kernel_spills_next_to_nothing(source: KernelSpec, expression: str, arch: str, max_bytes: int) -> None:
     listed = {each for unit in registry.units(source.source) for each in unit.expressions}
     assert expression in listed
     image = compile_unit(registry.Unit(source.of(expression), (expression,)), arch)
-    assert read_cubin(image.image).kernels[image.symbol(expression)].local_bytes <= FEW
+    assert read_cubin(image.image).kernels[image.symbol(expression)].local_bytes <= max_bytes
