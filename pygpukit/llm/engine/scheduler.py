@@ -99,7 +99,7 @@ class Scheduler:
         waiting, here = sum(not other.preemptions for other in self.waiting), len(self.running) + len(self.waiting)
         # Those that gave way count, too, where nobody reads their answers: else they would pile up.
         if waiting >= self.max_waiting or here >= self.max_rows + self.max_waiting:
-            waiting = len(self.waiting)
+            waiting = waiting if waiting >= self.max_waiting else len(self.waiting)
             detail = {"waiting": waiting, "limit": self.max_waiting}
             raise TaskRejectedError(f"{waiting} requests wait already; come back later", "QueueFull", detail)
         request.number = self._arrived
