@@ -90,6 +90,11 @@ class MatmulPlan:
     def __str__(self) -> str:
         return f"{self.backend}{f' {self.tile}' if self.tile else ''}: {self.reason}"
 
+    @property
+    def has_bits_of_tiles(self) -> bool:
+        """True if a row has the bits that tile kernels give it."""
+        return self.kernel in _TENSOR_CORES[0]
+
     def run(self, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
         """out = epilogue(a @ b), of the arrays that the plan was made for."""
         assert self.problem is not None

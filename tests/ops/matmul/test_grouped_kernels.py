@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 from device_facts import Facts
 
 import pygpukit as gp
 from pygpukit.ops.matmul import grouped
+from pygpukit.ops.matmul.choose import MatmulPlan
 from pygpukit.ops.matmul.cuda_cores import grouped as cuda_grouped
+from pygpukit.ops.matmul.cutlass import product as cutlass
+from pygpukit.ops.matmul.mma import aligned
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.sm90 import grouped as sm90_grouped
 from pygpukit.ops.matmul.tile import grouped as tile_grouped
+from pygpukit.ops.matmul.tile import half
 
 HALVES = ("bfloat16", "float16")
 
@@ -112,6 +118,15 @@ def test_which_kernel_is_taken(monkeypatch: pytest.MonkeyPatch, facts: Facts) ->
     monkeypatch.setattr(sm90_grouped.tensor_maps, "refusal", lambda: "no such maps")
     facts(capability=90)
     assert grouped._product_of(x, w) is tile_grouped.product
+
+
+@pytest.mark.parametrize(("kernel", "tensor"), [(half, True), (cluster, True), (cutlass, True), (aligned, False)])
+def test_every_kernel_with_the_bits_of_tiles_leaves_groups_to_tensor_cores(
+    monkeypatch: pytest.MonkeyPatch, kernel: ModuleType, tensor: bool
+) -> None:
+    """CUTLASS, where its headers were fetched, made groups run on CUDA cores."""
+    monkeypatch.setattr(tile_grouped, "choose", lambda p: MatmulPlan(kernel.BACKEND, "", None, kernel, p))
+    assert tile_grouped.has_bits_of_tiles(normal("bfloat16", 8, 16), normal("bfloat16", 2, 16, 8)) is tensor
 
 
 def test_all_that_is_asked_for_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def has_bits_of_tiles(x: GPUArray, w: GPUArray) -> bool:
     problems = (
         Problem(kind, x.dtype, x.dtype, Operand.dense(left, size), Operand.dense(right, size)) for left, right in shapes
     )
-    return all(choose(problem).backend in ("tile", "hopper") for problem in problems)
+    return all(choose(problem).has_bits_of_tiles for problem in problems)
 
 
 def operands(x: GPUArray, w: GPUArray) -> tuple[Stack, Stack]:
