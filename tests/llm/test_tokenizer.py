@@ -208,7 +208,7 @@ def test_hostile_tokenizers_neither_hang_nor_grow(capfd: pytest.CaptureFixture[s
 
 
 def test_a_folder_without_and_with_a_template_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"no tokenizer\.json"):
+    with pytest.raises(ModelFileError, match=r"neither a tokenizer\.json nor BERT's vocab\.txt"):
         Tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text(model_files.tokenizer_json())
     with pytest.raises(ModelFileError, match="no chat template"):
