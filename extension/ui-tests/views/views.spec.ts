@@ -9,6 +9,7 @@ import { failOnPageErrors, panel, play } from '../support/views.ts';
 const MiB = 2 ** 20;
 const BASE = 0x7f00_0000_0000;
 const NAMES = ['memory', 'scheduler'] as const;
+const HOLDING = { cache: 'smollm2', blocks: 5, shared: 2, bytes: 5 * MiB }; // of a KV cache: its table is hidden without one
 const LOOKED_AT = { type: 'view', visible: true };
 const NOT_LOOKED_AT = { type: 'view', visible: false };
 const sent = (page: Page): Promise<unknown[]> => page.evaluate(() => window.sent);
@@ -64,6 +65,7 @@ for (const name of NAMES) {
       await page.emulateMedia({ colorScheme });
       await mount(page, name);
       await play(page, 480);
+      await sendMessage(page, { type: 'caches', rows: [{ ...HOLDING, holder: 'ann 3' }] });
       for (const summary of await page.locator('.gk-details summary').all()) await summary.click();
       await expect(page.locator('.gk-table tbody tr').first()).toBeVisible();
       expect(await panel(page).evaluate((node) => node.classList.contains('gk-dark'))).toBe(colorScheme === 'dark');
@@ -113,6 +115,7 @@ for (const name of NAMES) {
     ];
     await sendFrame(page, encodeFrame(1, 1e9, { gauges: [MiB], records, names: [[5, hostile]] }));
     await sendMessage(page, { type: 'snapshot', seq: 0, device: hostile, blocks: [[BASE, MiB, 1, 0, 5, 0, 0, 1]], segments: [[BASE, 8 * MiB]], tasks: [] });
+    await sendMessage(page, { type: 'caches', rows: [{ ...HOLDING, holder: hostile }] });
     for (const summary of await page.locator('.gk-details summary').all()) await summary.click();
     const label = name === 'memory' ? '.gk-legend .gk-label' : '.gk-lane-names li';
     await expect(page.locator(label).first()).toHaveText(hostile);
