@@ -245,7 +245,7 @@ test('a view in a cell and the same one beside the notebook show the same number
 test('keys that are typed in a view of a cell are for the view: the lab moves, cuts and inserts no cell', async () => {
   const { page } = lab.notebook;
   await lab.open('agree.ipynb', SETUP_AT, 1);
-  for (const place of [page.locator('.gk-panel .gk-map canvas'), page.locator('.gk-panel summary').first()]) {
+  for (const place of [page.locator('.gk-panel .gk-map canvas'), page.locator('.gk-panel details:not([hidden]) summary').first()]) {
     // The lab focuses its notebook when the cell has ended: the view keeps the focus that comes after.
     await expect(async () => {
       await place.focus();
