@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from compile_kernels import ARCHITECTURES, part
 
-LIMIT_BYTES = 8_000_000  # without the pre-compiled kernels
+LIMIT_BYTES = 9_000_000  # without the pre-compiled kernels; a third of it is notebooks with their pictures
 
 REQUIRED = (
     r"pygpukit/__init__\.py",
