@@ -157,6 +157,11 @@ def pressure(promised: str) -> None:
 def test_a_new_priority_counts_from_the_next_run_or_at_once(backend_name: str, first: int, then: int) -> None:
     """Of a task that begins without one, from its next run on. Its array is older than the others: without a priority
     it goes first."""
+    alone(__file__, "new_priority", str(first), str(then))  # what leaves is counted: nothing of other tests may
+
+
+def new_priority(before: str, after: str) -> None:
+    first, then = int(before), int(after)
     elements = 1 << 20
     runs: list[int] = []
     holds, let_go = threading.Event(), threading.Event()
