@@ -6,7 +6,7 @@ import { LabServer } from '../support/lab-server.ts';
 import { NotebookPage } from '../support/notebook-page.ts';
 import { percentile, report } from './figures.ts';
 
-const TESTS = join(import.meta.dirname, '../../../tests');
+const TESTS = join(import.meta.dirname, '../../../tests/support');
 const [TOKENS, PER_S, ASKS, LAST] = [4000, 200, 10, 500];
 /** `tokenTimes`: when the model gave each token of the answer that comes, as the page counts: ms since 1970. */
 const SETUP = `

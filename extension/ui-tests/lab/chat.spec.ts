@@ -6,7 +6,7 @@ import { useLab } from '../support/lab-test.ts';
 
 test.describe.configure({ mode: 'serial' });
 
-const TESTS = join(import.meta.dirname, '../../../tests');
+const TESTS = join(import.meta.dirname, '../../../tests/support');
 const SETUP = `
 import sys
 sys.path.insert(0, ${JSON.stringify(TESTS)})
