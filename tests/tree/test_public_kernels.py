@@ -89,4 +89,4 @@ def test_the_table_tells_the_share_and_what_stops_the_others(
         assert tool.main() == status
         said = capsys.readouterr().out
         assert "3 files with kernels; NVRTC takes 2, the simulator 1 of these, 1 in checked mode, too: 50.0 %" in said
-        assert "only_gpu.cu: [Compilation]" in said and "block_histogram" in said
+        assert "only_gpu.cu: [Compilation]" in said and "cuda/std/chrono" in said

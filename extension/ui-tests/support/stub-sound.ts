@@ -14,6 +14,8 @@ declare global {
   interface Window {
     /** Sends samples `at` to `at + count` of the stub's tone; frames and ended tell how far the sound is by now. */
     give(at: number, count: number, frames: number, ended: boolean): void;
+    /** Of each buffer that was given to an output, how far ahead of the output's clock it begins, in seconds. */
+    leads(): number[];
   }
 }
 
@@ -54,6 +56,13 @@ export async function listen(page: Page): Promise<void> {
       },
     });
     window.heard = () => 0;
+    const leads: number[] = [];
+    const start = AudioBufferSourceNode.prototype.start as (this: AudioBufferSourceNode, when?: number) => void;
+    AudioBufferSourceNode.prototype.start = function (this: AudioBufferSourceNode, when = 0) {
+      leads.push(when - this.context.currentTime);
+      start.call(this, when);
+    };
+    window.leads = () => leads;
     const opened: AudioContext[] = [];
     window.AudioContext = class extends AudioContext {
       constructor(options?: AudioContextOptions) {

@@ -20,26 +20,36 @@ async function open(page: Page, sound: Parameters<typeof giveSound>[1] = { rate:
   if (sound.frames > 0) await page.evaluate(() => window.answerWants(0));
 }
 
-/** Presses Play; the milliseconds until something is heard. */
-const pressed = (page: Page): Promise<number> =>
-  page.evaluate(async () => {
+/** Presses Play. How long before it is heard the first sample was given to the output, in ms of the output's own clock, and the ms until it was heard. */
+async function pressed(page: Page): Promise<{ leadMs: number; tookMs: number }> {
+  const seen = await page.evaluate(async () => {
     const button = [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Play');
+    const before = window.leads().length;
     const began = performance.now();
     button?.click();
-    while (window.heard() === 0 && performance.now() - began < 5000) await new Promise((done) => setTimeout(done, 1));
-    return performance.now() - began;
+    const lead = window.leads()[before]; // given while the press is handled: nothing is waited for
+    while (window.heard() === 0) await new Promise((done) => setTimeout(done, 1));
+    return { lead, tookMs: performance.now() - began };
   });
+  if (seen.lead === undefined) throw new Error('The press gave the output nothing.');
+  return { leadMs: 1000 * seen.lead, tookMs: seen.tookMs };
+}
 
-test('the first sound of a browser that never played comes at most 150 ms after the first press', async () => {
+/** Milliseconds on this machine are told; what the player adds to them is the lead, the same on every machine. */
+function quick(all: { leadMs: number; tookMs: number }[]): void {
+  test.info().annotations.push({ type: 'ms to the first sound', description: all.map(({ tookMs }) => tookMs.toFixed(0)).join(', ') });
+  for (const { leadMs } of all) expect(leadMs).toBeLessThan(30);
+}
+
+test('the first press of a browser that never played is heard at once: its output is open since the player was shown', async () => {
   const browser = await launcher.launch(chromium.launchOptions);
   const page = await browser.newPage();
   await open(page);
-  // Nobody points at it first: the output is open since the player was shown.
+  // Nobody points at it first.
   await expect.poll(() => page.evaluate(() => window.contexts().length)).toBe(1);
-  const tookMs = await pressed(page);
+  const first = await pressed(page);
   await browser.close();
-  test.info().annotations.push({ type: 'ms to the first sound, cold', description: tookMs.toFixed(0) });
-  expect(tookMs).toBeLessThanOrEqual(150);
+  quick([first]);
 });
 
 test('players of one rate share an output, which closes with the last', async ({ page }) => {
@@ -59,16 +69,15 @@ test('players of one rate share an output, which closes with the last', async ({
   await expect.poll(() => page.evaluate(() => window.contexts())).toEqual(['closed']);
 });
 
-test('each next press is heard at most 150 ms later, too', async ({ page }) => {
+test('each next press is heard at once, too', async ({ page }) => {
   await open(page);
-  const tookMs: number[] = [];
+  const all = [];
   for (let round = 0; round < 5; round++) {
-    tookMs.push(await pressed(page));
+    all.push(await pressed(page));
     await page.getByRole('button', { name: 'Pause' }).click();
     await expect.poll(() => page.evaluate(() => window.heard())).toBe(0);
   }
-  test.info().annotations.push({ type: 'ms to the first sound', description: tookMs.map((one) => one.toFixed(0)).join(', ') });
-  expect(Math.max(...tookMs)).toBeLessThanOrEqual(150);
+  quick(all);
 });
 
 test('it plays to its end, asks for what is not here, and begins again', async ({ page }) => {
