@@ -29,18 +29,18 @@ sys.path.append(str(REPOSITORY))  # bench/; last, so that an installed pygpukit 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--all`: what a run otherwise takes a part of."""
-    parser.addoption("--all", action="store_true", help="run what has its turn on other days, too")
+    parser.addoption("--all", action="store_true", help="run what has its turn at other commits, too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test that takes long runs some of its cases, on other days others; on a GPU, or named, all of them."""
+    """A test that takes long runs some of its cases, at other commits others; on a GPU, or named, all of them."""
     if config.getoption("--all") or config.getoption("-m") == "gpu" or any("::" in one for one in config.args):
         return
     cases, waiting = Counter[str](), []
     for item in items:
         test = item.nodeid.partition("[")[0]
         marker = item.get_closest_marker("turns")
-        if not turn.has_come(test, cases[test], marker.args[0] if marker else turn.days_a_case(test)):
+        if not turn.has_come(test, cases[test], marker.args[0] if marker else turn.commits_a_case(test)):
             waiting.append(item)
         cases[test] += 1
     config.hook.pytest_deselected(items=waiting)

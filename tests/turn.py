@@ -1,11 +1,12 @@
-"""Which part of what takes long has its turn in this run: by the day of the commit, so one commit has one result.
+"""Which part of what takes long has its turn in this run: a number of the commit's, so one commit has one result.
 
-Of a test that takes longer than LIMIT_S, all its cases together, one case of n runs and others on other days, so
-that a run spends about LIMIT_S on it. durations.json has the seconds, as tools/record_durations.py wrote them. A day,
-and not the commit's hash: what mends a fault is checked by the cases that found it, and no case waits for longer
-than n days.
+The number is the hash of CHANGELOG.md at the commit. What users see has a line there and brings other cases; what
+mends a fault and has none is checked by the cases that found the fault.
 
-python tests/turn.py    prints the number of the commit's day
+Of a test that takes longer than LIMIT_S, all its cases together, one case of n runs and others at other commits, so
+that a run spends about LIMIT_S on it. durations.json has the seconds, as tools/record_durations.py wrote them.
+
+python tests/turn.py    prints the commit's number
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ RECORD = Path(__file__).with_name("durations.json")
 
 
 @functools.cache
-def of_day() -> int:
-    """Days from 1970 to the commit, in UTC; 0 where there is no repository, as in an unpacked release."""
-    command = ["git", "show", "--no-patch", "--format=%ct", "HEAD"]
+def of_commit() -> int:
+    """The commit's number; 0 where there is no repository, as in an unpacked release."""
+    command = ["git", "rev-parse", "--verify", "--quiet", "HEAD:CHANGELOG.md"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=60)
     except OSError:  # no git
         return 0
-    return int(done.stdout) // 86400 if done.returncode == 0 else 0
+    return int(done.stdout.strip()[:12], 16) if done.returncode == 0 else 0
 
 
 @functools.cache
@@ -38,20 +39,20 @@ def recorded() -> dict[str, float]:
     return json.loads(RECORD.read_text(encoding="utf-8"))
 
 
-def days_a_case(test: str) -> int:
-    """On one day of how many each case of a test runs."""
-    return days_for(recorded().get(test, 0.0))
+def commits_a_case(test: str) -> int:
+    """At one commit of how many each case of a test runs."""
+    return commits_for(recorded().get(test, 0.0))
 
 
-def days_for(seconds: float) -> int:
+def commits_for(seconds: float) -> int:
     """The same of a test that takes so long."""
     return max(1, math.ceil(seconds / LIMIT_S))
 
 
-def has_come(test: str, case: int, days: int) -> bool:
-    """True where the case, counted from 0, of a test runs, which it does on one day of so many."""
-    return (crc32(test.encode()) + case + of_day()) % days == 0
+def has_come(test: str, case: int, commits: int) -> bool:
+    """True where the case, counted from 0, of a test runs, which it does at one commit of so many."""
+    return (crc32(test.encode()) + case + of_commit()) % commits == 0
 
 
 if __name__ == "__main__":
-    print(of_day())
+    print(of_commit())

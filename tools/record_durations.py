@@ -36,7 +36,7 @@ def main(report: str) -> int:
     seconds = seconds_of_tests(Path(report))
     long = {test: round(s, 1) for test, s in sorted(seconds.items()) if s > turn.LIMIT_S}
     turn.RECORD.write_text(json.dumps(long, indent=1) + "\n", encoding="utf-8")
-    expected = sum(s / turn.days_for(s) for s in seconds.values())
+    expected = sum(s / turn.commits_for(s) for s in seconds.values())
     print(f"{sum(seconds.values()):.0f} s in all, {expected:.0f} s of them without --all, {len(long)} tests in part")
     return 0
 

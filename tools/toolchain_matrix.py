@@ -4,7 +4,7 @@
 
 FOLDER keeps the toolkits, laid out from wheels, for the next time. In each environment the plans for SM 9.0 and 8.0 are
 made on a device that is pretended, and each kernel that they name is compiled: products, attention, convolution, a part
-of what models launch, another each day, and from NVRTC 13.0 on a cell that includes CuTe and a product by
+of what models launch, another at each commit, and from NVRTC 13.0 on a cell that includes CuTe and a product by
 CUTLASS. With the oldest NVRTC a part of the kernels on mma.sync is compiled, too, and looked at for registers that it
 spills. It fails where an operation is lost, where tensor cores that the environment can compile for are not taken,
 where such a kernel spills more than a few registers, or where parts of two versions meet.
@@ -169,7 +169,7 @@ def check(folder: Path, name: str) -> None:
             bundle.write(folder / "kernels.bundle", ((arch, unit, compile_unit(unit, arch)) for unit in units))
         if not one.bundled:
             listed = [kernel for model in needed.listed() for kernel in needed.of(model, arch)]
-            for source, expression, options in listed[turn.of_day() % _SHARE :: _SHARE]:
+            for source, expression, options in listed[turn.of_commit() % _SHARE :: _SHARE]:
                 compile_source(
                     sources.text(source), name=source, options=options, arch=arch, name_expressions=[expression]
                 )
@@ -189,7 +189,7 @@ def check_mma() -> int:
     from pygpukit.kernels import registry
     from pygpukit.kernels.builder import compile_unit
 
-    number = turn.of_day()
+    number = turn.of_commit()
     arch = _MMA_ARCHITECTURES[number // _MMA_SHARE % len(_MMA_ARCHITECTURES)]
     every = [unit for unit in registry.catalogue() if unit.source in _MMA and unit.is_ahead(arch)]
     assert {unit.source for unit in every} >= set(_MMA) - {"ops/matmul/mma/fp8.cu"}, "a source is elsewhere"

@@ -1,7 +1,7 @@
 """Every built-in kernel runs on the simulator in checked mode: no findings, and what float64 gives within rounding.
 
 The kernels come from the catalogue, so that a new one without a call in the sweep fails here by its name. One of
-fourteen groups runs, others on another day; `--all` runs all.
+fourteen groups runs, others at another commit; `--all` runs all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "group" not in metafunc.fixturenames:
         return
     every = metafunc.config.getoption("--all")
-    number = turn.of_day()
+    number = turn.of_commit()
     chosen = [one for i, one in enumerate(GROUPS) if every or one.name in ALWAYS or (i + number) % TURNS == 0]
     metafunc.parametrize("group", chosen, ids=lambda group: group.name)
 

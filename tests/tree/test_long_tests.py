@@ -1,4 +1,4 @@
-"""What a run takes of the tests that take long: each case on one day of n, and the record that says of which n."""
+"""What a run takes of the tests that take long: each case at one commit of n, and the record that says of which n."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ REPORT = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-@pytest.mark.parametrize(("cases", "days"), [(1, 3), (5, 2), (8, 3), (2, 7)])
-def test_each_case_runs_on_one_day_of_n(monkeypatch: pytest.MonkeyPatch, cases: int, days: int) -> None:
+@pytest.mark.parametrize(("cases", "commits"), [(1, 3), (5, 2), (8, 3), (2, 7)])
+def test_each_case_runs_at_one_commit_of_n(monkeypatch: pytest.MonkeyPatch, cases: int, commits: int) -> None:
     runs = [0] * cases
-    for day in range(days):
-        monkeypatch.setattr(turn, "of_day", lambda day=day: day)
-        came = [turn.has_come("tests/x.py::test_x", case, days) for case in range(cases)]
-        assert math.floor(cases / days) <= sum(came) <= math.ceil(cases / days)
+    for commit in range(commits):
+        monkeypatch.setattr(turn, "of_commit", lambda commit=commit: commit)
+        came = [turn.has_come("tests/x.py::test_x", case, commits) for case in range(cases)]
+        assert math.floor(cases / commits) <= sum(came) <= math.ceil(cases / commits)
         runs = [run + now for run, now in zip(runs, came, strict=True)]
     assert runs == [1] * cases
 
 
-def test_the_time_of_a_test_says_how_many_days(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_a_test_says_how_many_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = turn.LIMIT_S
-    assert [turn.days_for(s) for s in (0.0, limit / 2, limit, limit * 1.01, limit * 7)] == [1, 1, 1, 2, 7]
+    assert [turn.commits_for(s) for s in (0.0, limit / 2, limit, limit * 1.01, limit * 7)] == [1, 1, 1, 2, 7]
     monkeypatch.setattr(turn, "recorded", lambda: {"a.py::test_long": limit * 2.5})
-    assert (turn.days_a_case("a.py::test_long"), turn.days_a_case("a.py::test_other")) == (3, 1)
+    assert (turn.commits_a_case("a.py::test_long"), turn.commits_a_case("a.py::test_other")) == (3, 1)
 
 
 def test_the_record_names_tests_that_there_are() -> None:

@@ -1,6 +1,6 @@
 """Tile kernels on the simulator in checked mode: no findings, and what float64 gives within rounding.
 
-Three groups run, on another day others; `--all` runs all.
+Three groups run, at another commit others; `--all` runs all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The groups of this run."""
     if "group" not in metafunc.fixturenames:
         return
-    first = turn.of_day() * EACH
+    first = turn.of_commit() * EACH
     chosen = GROUPS if metafunc.config.getoption("--all") else [GROUPS[(first + i) % len(GROUPS)] for i in range(EACH)]
     metafunc.parametrize("group", chosen, ids=lambda group: group.name)
 
