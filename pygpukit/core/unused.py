@@ -1,4 +1,4 @@
-"""Documented variables of the environment that have nothing to decide here, and why: each is told of, once."""
+"""Documented variables of the environment that have nothing to decide here, and why: each is named in one warning."""
 
 from __future__ import annotations
 

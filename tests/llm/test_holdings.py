@@ -1,4 +1,4 @@
-"""Blocks by sequence: who has how many, what is shared, and what a page is told of it."""
+"""Blocks by sequence: who has how many, what is shared, and what a page shows of it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from operator import mul
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from pygpukit.kernels import KernelSpec, builder, launch
 from pygpukit.ops import plans
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.nn.conv import tile
-from pygpukit.ops.nn.conv.layout import by_group, dense, put_back, readable, with_dense_channels
+from pygpukit.ops.nn.conv.layout import in_dense_channels
 from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.rounded import rounded
 from pygpukit.ops.nn.conv.settings import Settings, geometry
@@ -129,12 +130,7 @@ def tiling(p: Problem) -> Block:
 
 def run(p: Problem, call: Call) -> None:
     """Fill the result."""
-    groups = p.settings.groups
-    x = readable(call.input, groups, (0, 0), (0, 0))
-    w = dense(by_group(call.weight, groups, False))
-    storage, dense_out = with_dense_channels(call.out, call.storage, groups)
-    convolve(x, w, call.bias, dense_out, storage, p.settings, tiling(p))
-    put_back(dense_out, call.out, groups)
+    in_dense_channels(call, p.settings.groups, partial(convolve, settings=p.settings, one=tiling(p)))
 
 
 @plans.follows

@@ -10,7 +10,10 @@ from pygpukit.ops.matmul.layout.operand import ALIGNMENT, Operand, aligned_lengt
 from pygpukit.ops.nn.conv.padded import padded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pygpukit.array.array import GPUArray
+    from pygpukit.ops.nn.conv.problem import Call
 
 
 def by_group(weight: GPUArray, groups: int, transposed: bool) -> GPUArray:
@@ -84,6 +87,17 @@ def put_back(source: GPUArray, out: GPUArray, groups: int) -> None:
     if source is not out:
         own = out.shape[1] // groups
         copying.copy_to(_by_group(source, groups, own), _by_group(out, groups, own))
+
+
+def in_dense_channels(
+    call: Call, groups: int, convolve: Callable[[GPUArray, GPUArray, GPUArray | None, GPUArray, GPUArray], None]
+) -> None:
+    """Call convolve(x, w, bias, out, storage) with arrays whose channels are dense; its result goes into the call's."""
+    x = readable(call.input, groups, (0, 0), (0, 0))
+    w = dense(by_group(call.weight, groups, False))
+    storage, out = with_dense_channels(call.out, call.storage, groups)
+    convolve(x, w, call.bias, out, storage)
+    put_back(out, call.out, groups)
 
 
 def _by_group(array: GPUArray, groups: int, own: int) -> GPUArray:

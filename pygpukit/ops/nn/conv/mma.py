@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.matmul.mma import aligned
 from pygpukit.ops.matmul.mma.block import Block
 from pygpukit.ops.nn.conv import tile
-from pygpukit.ops.nn.conv.layout import by_group, dense, put_back, readable, with_dense_channels
+from pygpukit.ops.nn.conv.layout import in_dense_channels
 from pygpukit.ops.nn.conv.problem import Call, Problem
 from pygpukit.ops.nn.conv.settings import Settings, geometry
 from pygpukit.ops.nn.conv.tiles import FAMILY
@@ -58,12 +59,7 @@ def tiling(p: Problem) -> Block:
 
 def run(p: Problem, call: Call) -> None:
     """Fill the result."""
-    groups = p.settings.groups
-    x = readable(call.input, groups, (0, 0), (0, 0))
-    w = dense(by_group(call.weight, groups, False))
-    storage, dense_out = with_dense_channels(call.out, call.storage, groups)
-    convolve(x, w, call.bias, dense_out, storage, p.settings, tiling(p))
-    put_back(dense_out, call.out, groups)
+    in_dense_channels(call, p.settings.groups, partial(convolve, settings=p.settings, block=tiling(p)))
 
 
 @plans.follows
