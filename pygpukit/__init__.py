@@ -42,7 +42,7 @@ _HOMES = {
         "BackendFallbackWarning BackendUnavailableError CompileAllError CompileError ContextDestroyedError DTypeError "
         "DeviceMismatchError Diagnostic DriverError GPUError InvalidSpecError KernelArgumentError ModelFileError "
         "ModelNotFoundError NvrtcError NvrtcErrorCode OutOfMemoryError "
-        "PageableMemoryWarning ShapeError TaskCancelledError TaskRejectedError "
+        "PageableMemoryWarning PluginError ShapeError TaskCancelledError TaskRejectedError "
         "UnsliceableError"
     ),
     "pygpukit.core.event": "CudaEvent Event event_elapsed_ms event_elapsed_us",
@@ -82,6 +82,7 @@ _SUBMODULES = (
     "models",
     "ops",
     "pipeline",
+    "plugins",
     "profiling",
     "random",
     "scheduler",
@@ -100,7 +101,7 @@ _HERE = "dot gelu inner log_softmax matmul outer relu sigmoid silu softmax vdot"
 _SELDOM = (
     "BackendFallbackWarning BackendUnavailableError CompileAllError ContextDestroyedError CudaEvent CudaGraph "
     "DeviceCapabilities DeviceMismatchError Diagnostic DriverError Fused FuseError KernelType ModelFileError "
-    "ModelNotFoundError NvrtcError NvrtcErrorCode PageableMemoryWarning StreamManager TaskCancelledError "
+    "ModelNotFoundError NvrtcError NvrtcErrorCode PageableMemoryWarning PluginError StreamManager TaskCancelledError "
     "TaskRejectedError UnsliceableError check_driver_compatibility clamp compile_all conjugate div event_elapsed_ms "
     "event_elapsed_us fa3_fp8_available geglu get_device_capabilities get_driver_requirements get_nvrtc_path "
     "get_nvrtc_version get_sm_version get_warmup_error is_warmup_done load_ipython_extension mul neg permute relu2 "

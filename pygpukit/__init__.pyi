@@ -14,6 +14,7 @@ from pygpukit import memory as memory
 from pygpukit import models as models
 from pygpukit import ops as ops
 from pygpukit import pipeline as pipeline
+from pygpukit import plugins as plugins
 from pygpukit import profiling as profiling
 from pygpukit import random as random
 from pygpukit import scheduler as scheduler
@@ -85,6 +86,7 @@ from pygpukit.core.errors import NvrtcError as NvrtcError
 from pygpukit.core.errors import NvrtcErrorCode as NvrtcErrorCode
 from pygpukit.core.errors import OutOfMemoryError as OutOfMemoryError
 from pygpukit.core.errors import PageableMemoryWarning as PageableMemoryWarning
+from pygpukit.core.errors import PluginError as PluginError
 from pygpukit.core.errors import ShapeError as ShapeError
 from pygpukit.core.errors import TaskCancelledError as TaskCancelledError
 from pygpukit.core.errors import TaskRejectedError as TaskRejectedError

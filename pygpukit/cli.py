@@ -86,6 +86,13 @@ def parser() -> Parser:
     get_parser.add_argument("name")
     fetched = commands.add_parser("get", help="fetch a model by name, or cutlass: the headers of CUTLASS and CuTe")
     fetched.add_argument("name", help='"cutlass", or a name that `pygpukit models` lists')
+    plugins = commands.add_parser("plugins", help="the plugins that are installed, and comparing their operations")
+    plugins.set_defaults(action=None)
+    comparing = plugins.add_subparsers(dest="action")
+    comparing.add_parser("list", help="what there is; the same without a word")
+    check = comparing.add_parser("check", help="compare a plugin's operations with the built-in ones")
+    check.add_argument("name", help="of a plugin of the groups pygpukit.ops or pygpukit.backends")
+    check.add_argument("--seed", type=int, help="of the random arrays; others each time by default")
     warmup = commands.add_parser("warmup", help="compile built-in kernels into the cache before anything asks for them")
     warmup.add_argument("family", nargs="*", help='folders of pygpukit/ops, "nn/attention"; matmul by default')
     warmup.add_argument("--models", nargs="+", default=[], metavar="MODEL", help="the kernels that these models need")
@@ -129,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if rest:
             whole.of(args.command).error(f"unrecognized arguments: {' '.join(rest)}")
         _be_quiet_about_simulation()
-        commands = (info, doctor, cache, models, get, warmup, tune, chat, serve)
+        commands = (info, doctor, cache, models, get, plugins, warmup, tune, chat, serve)
         return {one.__name__: one for one in commands}[args.command](args)
     return lab(args, rest)
 
@@ -193,6 +200,13 @@ def get(args: argparse.Namespace) -> int:
         print(f"pygpukit get: {error}{headers}", file=sys.stderr)
         return 1
     return 0
+
+
+def plugins(args: argparse.Namespace) -> int:
+    """Do what `pygpukit plugins` was asked."""
+    from .plugins.command import command
+
+    return command(args)
 
 
 def warmup(args: argparse.Namespace) -> int:

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 NAMESPACES = (
     *("pygpukit.asr", "pygpukit.benchmark", "pygpukit.cache", "pygpukit.dashboard"),
     *("pygpukit.fft", "pygpukit.jit", "pygpukit.jupyter", "pygpukit.linalg", "pygpukit.llm", "pygpukit.memory"),
-    *("pygpukit.models", "pygpukit.ops.audio", "pygpukit.pipeline", "pygpukit.random", "pygpukit.scheduler"),
-    *("pygpukit.tts", "pygpukit.worker", "pygpukit.ops", "pygpukit", "pygpukit.array_api"),
+    *("pygpukit.models", "pygpukit.ops.audio", "pygpukit.pipeline", "pygpukit.plugins", "pygpukit.random"),
+    *("pygpukit.scheduler", "pygpukit.tts", "pygpukit.worker", "pygpukit.ops", "pygpukit", "pygpukit.array_api"),
 )
 
 

@@ -295,6 +295,20 @@ class ModelNotFoundError(GPUError, LookupError):
     """A model, or a file of it, is neither here nor could be fetched. The message says which file to put where."""
 
 
+class PluginError(GPUError):
+    """A plugin raised, cannot be loaded, or gave what its operation does not give; its own error is the cause.
+
+    Fields: plugin (its name), distribution ("name version" of what was installed, "" for a function of this process),
+    operation (that it replaces, "" for none).
+    """
+
+    def __init__(self, message: str, plugin: str = "", distribution: str = "", operation: str = "") -> None:
+        super().__init__(message)
+        self.plugin = plugin
+        self.distribution = distribution
+        self.operation = operation
+
+
 class UnsliceableError(GPUError):
     """A kernel cannot be launched in slices. Fields: reason (one of `_core.SLICE_REASONS`), function and line (of the
     PTX; "" and 0 for none)."""

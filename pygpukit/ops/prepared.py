@@ -17,6 +17,7 @@ from pygpukit.core import pretended
 from pygpukit.kernels.lost import replanned
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+Exchange = Callable[[Callable[[Callable[..., Any]], Callable[..., Any]] | None], None]
 
 
 def prepared(function: _Function) -> _Function:
@@ -25,11 +26,25 @@ def prepared(function: _Function) -> _Function:
     What a call does must not depend on anything else that changes: not on values of arrays, not on settings. An array
     that comes from elsewhere, such as a stream's report of errors, is given by native.supplied().
     """
-    call = native.Prepared(function)
+    built_in = native.Prepared(function)
+    call: Callable[..., Any] = built_in
 
     @replanned
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         return (call if pretended.current is None else function)(*args, **kwargs)
 
+    def exchange(wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None) -> None:
+        nonlocal call
+        call = built_in if wrap is None else wrap(built_in)
+        native.forget_prepared()  # of operations that call this one, too
+
+    run.exchange = exchange  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]
+
+
+def exchange_of(operation: Any) -> Exchange | None:
+    """The setter of what a prepared operation runs, None for any other: it takes a function that makes, of the built-in
+    one, the one to run instead; None puts the built-in one back. Calls that are not exchanged pay nothing for it."""
+    exchange: Exchange | None = getattr(operation, "exchange", None)
+    return exchange

@@ -101,6 +101,7 @@ PAGES = {
             3: "weight, x = gp.ones((32, 64)), gp.ones((4, 64), 'bfloat16')",
         },
     ),
+    "docs/plugins.md": Page("np.testing.assert_allclose(probabilities.to_numpy().sum(), 1, rtol=1e-6)", {0: NUMPY}),
     "docs/profiling.md": Page("assert len(p.works) >= 2 and p.totals()"),
     "docs/measuring.md": Page(
         "assert result.median_us > 0 and x.to_numpy()[0] < 1",

@@ -1,0 +1,1 @@
+"""A template for plugins of pygpukit: one module for each kind of entry point."""
