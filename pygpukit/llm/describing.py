@@ -49,13 +49,15 @@ class Description:
 
     context: positions whose keys and values the token reads. kv_dtype, kv_token_bytes: what these are stored as, and
     how many bytes those of one position take. bandwidth: bytes a second of the device's memory by its facts, 0 where it
-    does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device).
+    does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device). reordered:
+    bytes of weights whose columns lie by their groups of scales, for which a product takes x's in that order.
     """
 
     name: str
     device: str
     lines: tuple[WeightLine, ...]
     expanded: dict[str, tuple[int, int]]
+    reordered: int
     context: int
     kv_dtype: str
     kv_token_bytes: int
@@ -110,6 +112,8 @@ class Description:
             f"expanded from {kind}: {_size(before)} in the file, {_size(after)} here"
             for kind, (before, after) in self.expanded.items()
         ]
+        if self.reordered:
+            rows.append(f"columns by their groups, not as in the file (act-order): {_size(self.reordered)}")
         rows.append(f"keys and values in {self.kv_dtype}: {self.kv_token_bytes} bytes a position")
         token = f"a token at {self.context} positions reads {_size(self.token_bytes)}"
         rows.append(f"{token} and takes {self.token_operations / 1e9:.2f} billion operations")
@@ -146,6 +150,7 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         facts.name,
         tuple(lines),
         dict(model.expanded),
+        model.reordered,
         context,
         kv_dtype,
         kv_token_bytes,

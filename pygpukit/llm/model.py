@@ -78,6 +78,7 @@ class CausalTransformerModel(Generating):
         self.quantisation_errors: dict[str, float] = {}  # by tensor that load() rounded: relative, root mean square
         self.load_reference: Callable[[], CausalTransformerModel] | None = None  # of what load() rounded, as it was
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
+        self.reordered = 0  # bytes of weights whose columns lie by their groups of scales, not as in the file
 
     @classmethod
     def from_pretrained(cls, model: str | os.PathLike[str], **options: Any) -> CausalTransformerModel:

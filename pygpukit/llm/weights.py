@@ -147,7 +147,7 @@ def from_checkpoint(
     loader = Loader(rounded or checkpoint, architecture, shape, dtype, title, progress)
     with loader:
         model = loader.model(tokenizer, context, slots, spec, kv_memory, kv_dtype)
-    model.tokenizer_problem, model.expanded = problem, loader.expanded
+    model.tokenizer_problem, model.expanded, model.reordered = problem, loader.expanded, loader.reordered
     model.quantisation_errors = {} if rounded is None else dict(sorted(rounded.errors.items()))
     return model
 

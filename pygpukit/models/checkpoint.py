@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -15,6 +14,7 @@ from pygpukit.models.fetch import get
 if TYPE_CHECKING:
     import numpy as np
 
+    from pygpukit.models.stored import Stored
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
 _PICKLES = (b"PK\x03\x04", *(b"\x80" + bytes([protocol]) for protocol in range(6)))
@@ -51,10 +51,9 @@ class Checkpoint(Protocol):
         """
         ...
 
-    def stored(self, name: str) -> tuple[str, Callable[[], np.ndarray[Any, Any]], bool] | None:
-        """A matrix as the file has it: the name of its type (models/dequantise.py), a reader of its rows (of blocks
-        their bytes), and whether those are the columns of read(). None where it is no matrix, or of another type.
-        Raises KeyError as read() does."""
+    def stored(self, name: str) -> Stored | None:
+        """A matrix as the file has it. None where it is no matrix, or of another type than those of blocks. Raises
+        KeyError as read() does."""
         ...
 
     def quantised_weight(self, name: str) -> tuple[str, int] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from pygpukit.models.documents import read_object
 from pygpukit.models.quantised.methods import quantised
 from pygpukit.models.quantised.tensors import Tensors
 from pygpukit.models.safetensors import load_safetensors, weights_of
+from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,13 +72,12 @@ class FolderCheckpoint:
     def _kept_shape(self, name: str) -> tuple[int, ...]:
         return tuple(self._file.tensor_info(self._stored[name]).shape)
 
-    def stored(self, name: str) -> tuple[str, Callable[[], np.ndarray[Any, Any]], bool] | None:
+    def stored(self, name: str) -> Stored | None:
         weight = self._quantised.own.get(name)
         if weight is not None:
-            blocks = weight.blocks(self._tensors)
-            return None if blocks is None else (*blocks, False)
+            return weight.blocks(self._tensors)
         kind = {bfloat16: "BF16", float16: "F16"}.get(self.dtype(name))
-        return None if kind is None or len(self.shape(name)) != 2 else (kind, lambda: self.read(name), False)
+        return None if kind is None or len(self.shape(name)) != 2 else Stored(kind, lambda: self.read(name))
 
     def quantised_weight(self, name: str) -> tuple[str, int] | None:
         weight = self._quantised.own.get(name)

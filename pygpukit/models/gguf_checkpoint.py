@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from pygpukit.models.convert import convert
 from pygpukit.models.gguf_config import config_of, ends
 from pygpukit.models.gguf_names import known
 from pygpukit.models.gguf_parts import open_gguf
+from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
@@ -68,9 +68,8 @@ class GGUFCheckpoint:
         have = self.dtype(name)
         return np.ascontiguousarray(convert(values, have, dtype or have))
 
-    def stored(self, name: str) -> tuple[str, Callable[[], Array], bool] | None:
-        """A matrix as the file has it: its type, a reader of its rows (see GGUFFile.stored), and whether those are
-        Hugging Face's columns. None for what is no matrix."""
+    def stored(self, name: str) -> Stored | None:
+        """A matrix as the file has it (see GGUFFile.stored). None for what is no matrix."""
         theirs = self._stored[name]
         tensor = self._tensors[theirs]
         if len(tensor.shape) != 2:
@@ -81,7 +80,7 @@ class GGUFCheckpoint:
             stored = self._gguf.stored(theirs)
             return stored if heads is None else _halves(stored, heads)
 
-        return tensor.block.name, rows, self._gguf_names.is_transposed(name)
+        return Stored(tensor.block.name, rows, self._gguf_names.is_transposed(name))
 
     def quantised_weight(self, name: str) -> tuple[str, int] | None:
         tensor = self._tensors[self._stored[name]]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pygpukit.core.dtypes import DataType
     from pygpukit.memory.transfer import Transfer
     from pygpukit.models.checkpoint import Checkpoint
+    from pygpukit.models.stored import Stored
 
     OnProgress = Callable[[int, int, str], None]
 
@@ -77,7 +78,7 @@ class TensorLoader:
         keeps: bool = False,
     ) -> None:
         self._checkpoint, self._dtype, self._title = checkpoint, as_dtype(dtype), title
-        self._kinds = _kept(self._dtype) if keeps else frozenset()
+        self._kinds = _read_in_products(self._dtype) if keeps else frozenset()
         self._prefix, self._transposed, self._what = prefix, transposed, what
         self._names = set(checkpoint.names())
         self._total = sum(self._size(name) for name in self._names)
@@ -85,6 +86,7 @@ class TensorLoader:
         self._on_progress: OnProgress | None = None if isinstance(progress, bool) else progress
         self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
+        self.reordered = 0  # bytes of weights whose columns lie by their groups of scales, not as in the file
         self._under_way: deque[_Coming] = deque()
 
     def __enter__(self) -> None:
@@ -113,11 +115,11 @@ class TensorLoader:
         bias = self._array((rows,), f"{label}.bias") if biased else None
         if bias is not None:
             native.fill(bias, bytes(bias.itemsize))
-        kinds = [
-            (self._kind(tensor, count, columns, self._transposed) if keeps else None, count)
+        kept = [
+            (self._kept(tensor, count, columns, self._transposed) if keeps else None, count)
             for tensor, _, count in parts
         ]
-        blocks = [(kind, count) for kind, count in kinds if kind is not None]
+        blocks = [(stored, count) for stored, count in kept if stored is not None]
         weight: GPUArray | Blocks = (
             self._blocks(f"{label}.weight", columns, blocks)
             if len(blocks) == len(parts)
@@ -133,10 +135,10 @@ class TensorLoader:
 
     def rows(self, tensor: str, label: str, shape: tuple[int, int]) -> GPUArray | Blocks:
         """One tensor whose rows are looked up, or multiplied with: as it is stored where it may be."""
-        kind = self._kind(tensor, *shape, False)
-        if kind is None:
+        stored = self._kept(tensor, *shape, False)
+        if stored is None:
             return self.table(tensor, label, shape)
-        weight = self._blocks(label, shape[1], [(kind, shape[0])])
+        weight = self._blocks(label, shape[1], [(stored, shape[0])])
         self._copy_rows(tensor, weight, 0, shape[0], False)
         return weight
 
@@ -192,30 +194,40 @@ class TensorLoader:
         array.name = f"{self._title}/{label}"
         return array
 
-    def _kind(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> str | None:
-        """The type in which the rows of a weight stay; None where their values are made."""
+    def _kept(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> Stored | None:
+        """The rows of a weight that stay in the type of the file; None where their values are made."""
         shape = (columns, rows) if transposed else (rows, columns)
         name = self._prefix + str(tensor)
         if not self._kinds or name not in self._names or self._checkpoint.shape(name) != shape:
             return None
         stored = self._checkpoint.stored(name)
-        return None if stored is None or stored[0] not in self._kinds or stored[2] != transposed else stored[0]
+        if stored is None or stored.kind not in self._kinds or stored.is_transposed != transposed:
+            return None
+        return stored
 
-    def _blocks(self, label: str, columns: int, parts: list[tuple[str, int]]) -> Blocks:
-        """Room for rows of those types; neighbours of one type share theirs."""
-        together: list[tuple[str, int]] = []
-        for kind, rows in parts:
-            if together and together[-1][0] == kind:
-                kind, rows = kind, rows + together.pop()[1]
-            together.append((kind, rows))
-        weights = []
-        for number, (kind, rows) in enumerate(together):
-            block = named(kind)
+    def _blocks(self, label: str, columns: int, parts: list[tuple[Stored, int]]) -> Blocks:
+        """Room for rows of those types; neighbours of one type and order of columns share theirs."""
+        together: list[tuple[Stored, int]] = []
+        for stored, rows in parts:
+            if together and together[-1][0].kind == stored.kind and _same_order(together[-1][0], stored):
+                rows += together.pop()[1]
+            together.append((stored, rows))
+        weights: list[Part] = []
+        for number, (stored, rows) in enumerate(together):
+            kind, block = stored.kind, named(stored.kind)
             plain = block.decode is None
             width = columns if plain else columns // block.elements * block.bytes
             array = factory.empty((rows, width), block.dtype if plain else uint8)
             array.name = f"{self._title}/{label}{f'.{number}' if number else ''}"
-            weights.append(Part(kind, array))
+            order = None
+            if stored.order is not None and number and _same_order(together[number - 1][0], stored):
+                order = weights[-1].order
+            elif stored.order is not None:
+                order = factory.from_numpy(stored.order)
+                order.name = f"{array.name}.order"
+            if order is not None:
+                self.reordered += array.nbytes
+            weights.append(Part(kind, array, order))
         return Blocks(tuple(weights), columns, self._dtype)
 
     def _copy_rows(self, tensor: str, weight: GPUArray | Blocks, start: int, count: int, transposed: bool) -> None:
@@ -235,13 +247,13 @@ class TensorLoader:
         import numpy as np
 
         stored = self._checkpoint.stored(name)
-        return None if stored is None else np.ascontiguousarray(stored[1]())
+        return None if stored is None else np.ascontiguousarray(stored.rows())
 
     def _size(self, name: str) -> int:
         """Bytes of a tensor on the device."""
         stored = self._checkpoint.stored(name) if self._kinds else None
-        if stored is not None and stored[0] in self._kinds:
-            return named(stored[0]).size(self._checkpoint.shape(name))
+        if stored is not None and stored.kind in self._kinds:
+            return named(stored.kind).size(self._checkpoint.shape(name))
         return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
 
     def _copy(
@@ -296,11 +308,17 @@ class TensorLoader:
             (coming.transfer or self._send(coming)).wait()
 
 
-def _kept(dtype: DataType) -> frozenset[str]:
+def _read_in_products(dtype: DataType) -> frozenset[str]:
     """The types in which weights stay whose values are of that type."""
     if host.computes():
         return frozenset(KINDS if dtype == float32 else ())
     return frozenset(in_blocks.KINDS if dtype in in_blocks.TYPES else ())
+
+
+def _same_order(one: Stored, other: Stored) -> bool:
+    if one.order is None or other.order is None:
+        return one.order is other.order
+    return bool((one.order == other.order).all())
 
 
 def _count(shape: tuple[int, ...]) -> int:

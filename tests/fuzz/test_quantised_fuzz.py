@@ -96,7 +96,7 @@ def opens(path: Path) -> bool:
         assert values.shape == model.shape(name)
         stored = model.stored(name)
         if stored is not None:
-            assert len(stored[1]()) == model.shape(name)[0]
+            assert len(stored.rows()) == model.shape(name)[0]
     model.close()
     return True
 

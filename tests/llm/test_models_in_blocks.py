@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 from llm.stepping import logits_of
 from llm.tiny import MemoryCheckpoint
 from llm.tiny_weights import CONFIGS, tensors
+from models.quantised_folders import gptq
+from models.test_quantised import folder  # with the spellings of all types
 
 from pygpukit.llm.model import CausalTransformerModel
-from pygpukit.llm.weights import from_checkpoint
+from pygpukit.llm.weights import from_checkpoint, load
 from pygpukit.models.dequantise import named
+from pygpukit.models.stored import Stored
 from pygpukit.nn.linear.blocks import Blocks
 from pygpukit.ops import host
 
@@ -45,19 +49,19 @@ class BlocksCheckpoint(MemoryCheckpoint):
 
     def __init__(self, config: dict[str, Any], kinds: dict[str, str]) -> None:
         values = tensors(config)
-        self._rows: dict[str, tuple[str, np.ndarray, bool]] = {}
+        self._rows: dict[str, tuple[str, np.ndarray]] = {}
         for name, value in values.items():
             if value.ndim == 2:
                 kind = kinds.get(name.split(".")[-2], "Q8_0")
                 rows = packed(value, kind)
                 block = named(kind)
-                self._rows[name] = kind, rows, False
+                self._rows[name] = kind, rows
                 values[name] = block.decoded(rows.reshape(-1, block.bytes)).reshape(value.shape)
         super().__init__(config, values)
 
-    def stored(self, name: str) -> tuple[str, Callable[[], np.ndarray], bool] | None:  # type: ignore[override]
+    def stored(self, name: str) -> Stored | None:  # type: ignore[override]
         rows = self._rows.get(name)
-        return None if rows is None else (rows[0], lambda: rows[1], rows[2])
+        return None if rows is None else Stored(rows[0], lambda: rows[1])
 
     def quantised_weight(self, name: str) -> tuple[str, int] | None:  # type: ignore[override]
         rows = self._rows.get(name)
@@ -82,6 +86,38 @@ def test_logits_are_those_of_the_values(kernels_on_sim: None, kinds: dict[str, s
         expected, others = logits_of(model(kinds), prompt, 2)
     same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=True)) if a != b), 2)
     assert np.abs(found - expected)[: same + 1].max() <= 0.08 * np.abs(expected).max()  # after the same tokens
+
+
+def test_act_order_stays_in_blocks(kernels_on_sim: None, tmp_path: Path) -> None:
+    """GPTQ of 8 bits: q, k and v in one order of columns, gate and up in one each; what was moved is told."""
+    config = {**CONFIGS["llama"], "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1}
+    rng, stored, method = np.random.default_rng(5), {}, {}
+    for name, value in tensors(config).items():
+        if "_proj" not in name:
+            stored[name] = value
+            continue
+        seed = 7 if ".self_attn." in name else int(rng.integers(100))
+        made, method, _ = gptq(name.removesuffix(".weight"), value.shape, np.random.default_rng(seed), 8)
+        order = np.random.default_rng(seed).permutation(value.shape[1]) // (value.shape[1] // 2)
+        stored |= {**made, name.replace("weight", "g_idx"): order.astype(np.int32)}
+    folder(tmp_path / "m", stored)
+    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "quantization_config": method}))
+    ours = load(tmp_path / "m", dtype="bfloat16", context=64, progress=False)
+    block = ours.blocks[0]
+    linears = block.attn.qkv_proj, block.attn.o_proj, *block.mlp.linears
+    parts = [part for linear in linears for part in linear.weight.parts]  # type: ignore[union-attr]
+    assert [part.kind for part in parts] == ["I8Z_32"] * 2 + ["I8Z_32"] * 2 + ["I8Z_32"]
+    assert all(part.order is not None for part in parts) and not ours.expanded
+    assert ours.reordered == sum(part.array.nbytes for part in parts)
+    assert "act-order" in repr(ours.describe())
+    found, tokens = logits_of(ours, [5, 9, 60, 2], 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "_through_kernels", False)
+        whole = load(tmp_path / "m", dtype="bfloat16", context=64, progress=False)
+        assert not whole.reordered
+        expected, others = logits_of(whole, [5, 9, 60, 2], 1)
+    assert tokens[0] == others[0]
+    assert np.abs(found - expected).max() <= 0.08 * np.abs(expected).max()
 
 
 def test_experts_stay_in_blocks_on_the_host_and_elsewhere_it_is_told_that_they_do_not() -> None:

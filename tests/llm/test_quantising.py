@@ -30,8 +30,9 @@ def test_codes_are_the_nearest_and_errors_are_told(quantize: str, shape: tuple[i
     error = checkpoint.errors["a.q_proj.weight"]
     np.testing.assert_allclose(error, np.sqrt((change.astype(float) ** 2).sum() / (values.astype(float) ** 2).sum()))
     assert 0 < error < BOUNDS[quantize]
-    kind, _, is_transposed = checkpoint.stored("a.q_proj.weight") or ("", None, True)
-    assert kind.startswith({"int8": "Q8_0", "int4": "Q4_1", "fp8": "FP8"}[quantize]) and not is_transposed
+    stored = checkpoint.stored("a.q_proj.weight")
+    assert stored is not None and not stored.is_transposed
+    assert stored.kind.startswith({"int8": "Q8_0", "int4": "Q4_1", "fp8": "FP8"}[quantize])
 
 
 @pytest.mark.parametrize("quantize", NAMES)

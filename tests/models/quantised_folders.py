@@ -137,6 +137,7 @@ LAYOUTS: dict[str, Callable[..., Made]] = {
     "gptq of 2": lambda *a: gptq(*a, bits=2),
     "packed without zeros": lambda *a: packed(*a, zeros=False),
     "packed of 8 by row": lambda *a: packed(*a, bits=8, groups=1),
+    "packed of 8": lambda *a: packed(*a, bits=8),
     "packed of 3": lambda *a: packed(*a, bits=3),
     "modelopt": lambda *a: nvfp4(*a, modelopt=True),
 }  # fmt: skip

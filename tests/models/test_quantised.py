@@ -16,9 +16,21 @@ import pygpukit as gp
 from pygpukit.core.errors import ModelFileError
 from pygpukit.models import open_checkpoint
 from pygpukit.models.dequantise import named
+from pygpukit.models.quantised.words import GPTQ
+from pygpukit.models.stored import Stored
 
 SPELLINGS[np.dtype(np.int64)] = "I64"
 SPELLINGS[np.dtype(np.float16)] = "F16"
+
+
+def decoded(blocks: Stored, shape: tuple[int, int]) -> np.ndarray[Any, Any]:
+    """The values of stored blocks, columns in the order of the weight."""
+    block = named(blocks.kind)
+    assert not blocks.is_transposed
+    found = np.empty(shape, np.float32)
+    columns = np.arange(shape[1]) if blocks.order is None else blocks.order
+    found[:, columns] = block.decoded(blocks.rows().reshape(-1, block.bytes)).reshape(shape)
+    return found
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -39,16 +51,15 @@ def test_blocks_have_the_same_numbers(tmp_path: Path, layout: str, shape: tuple[
     blocks = open_checkpoint(folder(tmp_path / "m", stored, **config)).stored("a.weight")
     several = shape[1] == 256
     expected = {"awq": "I4_128" if several else "I4_32", "nvfp4": "NVFP4" if several else None}
-    expected |= {"gptq in order": expected["awq"], "gptq v2": None, "gptq": None, "packed": expected["awq"]}
-    expected |= {"packed without zeros": expected["awq"], "modelopt": expected["nvfp4"]}
+    fours = "gptq in order", "gptq v2", "gptq", "packed", "packed without zeros"
+    eights = "I8Z_128" if several else "I8Z_32"
+    expected |= {**dict.fromkeys(fours, expected["awq"]), "gptq of 8": eights, "packed of 8": eights}
+    expected |= {"packed of 8 by row": "I8Z_128" if several else "I8Z_32", "modelopt": expected["nvfp4"]}
     expected |= {"mxfp4": "MXFP4" if several else None}
-    assert (None if blocks is None else blocks[0]) == expected.get(layout)
+    assert (None if blocks is None else blocks.kind) == expected.get(layout)
     if blocks is not None:
-        kind, rows, is_transposed = blocks
-        block = named(kind)
-        found = block.decoded(rows().reshape(-1, block.bytes)).reshape(shape)
-        np.testing.assert_array_equal(found, values)
-        assert not is_transposed
+        np.testing.assert_array_equal(decoded(blocks, shape), values)
+        assert (blocks.order is not None) == (layout in ("gptq", "gptq v2", "gptq of 8"))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -97,6 +108,76 @@ def test_modelopt_keeps_its_method_in_a_file_of_its_own(tmp_path: Path) -> None:
     path = folder(tmp_path / "m", stored)
     (path / "hf_quant_config.json").write_text(json.dumps({"quantization": {"quant_algo": "NVFP4"}}))
     np.testing.assert_array_equal(open_checkpoint(path).read("a.weight"), values)
+
+
+@pytest.mark.parametrize("layout", ["gptq", "gptq_v2"])
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("size", [32, 64, 128, 256])  # of a group; 256 are all columns: group_size -1
+def test_columns_in_an_order_of_their_own_stay_in_blocks(tmp_path: Path, layout: str, bits: int, size: int) -> None:
+    """All codes, zeros to the ends of their range, and a number of rows that fills no word of zeros."""
+    rng = np.random.default_rng(size + bits)
+    stored, config, values = gptq("a", (37, 256), rng, bits, 256 // size, True, layout)
+    model = open_checkpoint(folder(tmp_path / "m", stored, **config))
+    np.testing.assert_array_equal(model.read("a.weight"), values)
+    blocks = model.stored("a.weight")
+    assert blocks is not None and (blocks.order is None) == (size == 256)
+    np.testing.assert_array_equal(decoded(blocks, (37, 256)), values)
+
+
+def test_zeros_reach_the_ends_of_their_range(tmp_path: Path) -> None:
+    """Stored less by 1, the largest code of zero is one more than the largest code."""
+    for bits in (4, 8):
+        stored, config, _ = gptq("a", (32, 64), np.random.default_rng(bits), bits)
+        stored["a.qzeros"] = np.stack([np.zeros_like(stored["a.qzeros"][0]), ~np.zeros_like(stored["a.qzeros"][1])])
+        model = open_checkpoint(folder(tmp_path / f"{bits}", stored, **config))
+        blocks = model.stored("a.weight")
+        assert blocks is not None
+        values = model.read("a.weight")
+        np.testing.assert_array_equal(decoded(blocks, (32, 64)), values)
+        group = stored["a.g_idx"]
+        assert values[:, group == 0].min() < 0 and values[:, group == 0].max() > 0 and (values[:, group == 1] < 0).all()
+
+
+def test_groups_of_several_sizes_are_expanded(tmp_path: Path) -> None:
+    stored, config, _ = gptq("a", (32, 64), np.random.default_rng(3))
+    stored["a.g_idx"] = np.where(np.arange(64) < 24, 0, 1).astype(np.int32)
+    assert open_checkpoint(folder(tmp_path / "m", stored, **config)).stored("a.weight") is None
+
+
+@pytest.mark.parametrize(
+    "order",
+    [np.arange(63), np.arange(65), np.full(64, 2), np.where(np.arange(64) == 9, -1, 0), np.full(64, 1 << 30)],
+)
+def test_an_order_that_fits_no_weight_is_refused_before_it_is_read(
+    tmp_path: Path, order: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, config, _ = gptq("a", (32, 64), np.random.default_rng(4))
+    stored["a.g_idx"] = order.astype(np.int32)
+    monkeypatch.setattr(GPTQ, "parts", lambda *_: pytest.fail("the weight was read"))
+    with pytest.raises(ModelFileError, match="g_idx"):
+        open_checkpoint(folder(tmp_path / "m", stored, **config))
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F16", "F32"])
+@pytest.mark.parametrize("groups", [1, 2, 8])
+def test_int8_with_zeros_stays_in_blocks(tmp_path: Path, kind: str, groups: int) -> None:
+    """compressed-tensors' (code - zero) * scale, by its own package's rule; scales of 32 bits are expanded."""
+    rng = np.random.default_rng(groups)
+    code, zero = rng.integers(-128, 128, (37, 256)).astype(np.int8), rng.integers(-128, 128, (37, groups))
+    zero[:2, 0] = -128, 127
+    scale = rng.uniform(0.001, 0.02, (37, groups)).astype(np.float16 if kind == "F16" else np.float32)
+    bits = (scale.view(np.uint32) >> 16).astype(np.uint16) if kind == "BF16" else scale
+    scale = (bits.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else scale
+    stored = {"a.weight": code, "a.weight_scale": (kind, bits), "a.weight_zero_point": zero.astype(np.int8)}
+    model = open_checkpoint(folder(tmp_path / "m", stored, quant_method="compressed-tensors", format="int-quantized"))
+    group = np.arange(256) // (256 // groups)
+    values = (code - zero[:, group]).astype(np.float64) * scale[:, group]
+    np.testing.assert_array_equal(model.read("a.weight"), values.astype(np.float32))
+    blocks = model.stored("a.weight")
+    assert (blocks is None) == (kind == "F32")
+    if blocks is not None:
+        assert blocks.kind == ("I8Z_32" if groups == 8 else "I8Z_128")
+        np.testing.assert_array_equal(decoded(blocks, (37, 256)), values)
 
 
 def test_an_order_that_says_nothing_is_none(tmp_path: Path) -> None:

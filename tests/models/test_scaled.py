@@ -123,9 +123,9 @@ def test_blocks_have_the_same_numbers(tmp_path: Path, shape: tuple[int, ...], bl
             assert stored is None
             continue
         assert stored is not None
-        assert stored[0] == f"{name}_{block}"
-        of = named(stored[0])
-        values = of.decoded(stored[1]().reshape(-1, of.bytes)).reshape(300, 256)
+        assert stored.kind == f"{name}_{block}"
+        of = named(stored.kind)
+        values = of.decoded(stored.rows().reshape(-1, of.bytes)).reshape(300, 256)
         np.testing.assert_array_equal(values, model.read("a.weight"))
 
 

@@ -18,6 +18,9 @@ def random_blocks(kind: str, rows: int, columns: int, seed: int) -> np.ndarray:
         head = rng.uniform(1e-4, 1e-3, count).astype(np.float32)
         if kind.startswith("I4"):
             head = (head.view(np.uint32) & 0xFFFFFF00 | rng.integers(0, 17, count).astype(np.uint32)).view(np.float32)
+        elif kind.startswith("I8Z"):
+            zeros = rng.integers(-128, 129, count).astype(np.int32).view(np.uint32)
+            head = (head.view(np.uint32) & 0xFFFFFE00 | zeros & 0x1FF).view(np.float32)
         elif kind == "NVFP4":
             head[1::2] = -1 / head[1::2]
             blocks[:, 4:12] = rng.integers(1, 0x7F, (count, 8))

@@ -10,6 +10,8 @@ import pygpukit as gp
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import named
+from pygpukit.nn.batch import Batch
+from pygpukit.nn.embedding import embed
 from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import Blocks, Part
 
@@ -61,6 +63,42 @@ def test_products(kernels_on_sim: None, kind: str, case: tuple[int, int, float, 
     error = np.abs(out.astype("float32").to_numpy() - want)
     rounding = 0.0 if epilogue == "add" else 2.0**-8
     assert (error <= 2e-6 * size + 1e-6 + rounding * np.abs(want)).all()
+
+
+def test_columns_in_an_order_of_their_own(kernels_on_sim: None) -> None:
+    """Parts of two orders, of none, and of the first again: values, products, rows of a table and neighbours."""
+    rng = np.random.default_rng(6)
+    kinds = ["I8Z_32", "I8Z_32", "Q8_0", "I8Z_32"]
+    columns, rows, blocks = 384, 5, [random_blocks(kind, 5, 384, i) for i, kind in enumerate(kinds)]
+    orders = [rng.permutation(columns).astype(np.int32) for _ in range(2)]
+    one, other = (gp.from_numpy(order) for order in orders)
+    parts = [
+        Part(kind, gp.from_numpy(of), order)
+        for kind, of, order in zip(kinds, blocks, (one, other, None, one), strict=True)
+    ]
+    weight = Blocks(tuple(parts), columns, as_dtype("bfloat16"))
+    assert weight.nbytes == sum(of.nbytes for of in blocks) + 2 * columns * 4
+    plain = np.concatenate([values(kind, of) for kind, of in zip(kinds, blocks, strict=True)])
+    for first, order in ((0, orders[0]), (5, orders[1]), (15, orders[0])):
+        plain[first : first + 5, order] = plain[first : first + 5].copy()
+    np.testing.assert_array_equal(weight.to_numpy(), plain)
+    rounded = doubles_of(convert(plain, as_dtype("float32"), as_dtype("bfloat16")))
+    np.testing.assert_array_equal(weight.expanded().astype("float32").to_numpy(), rounded)
+    np.testing.assert_array_equal(weight[3:12].expanded().astype("float32").to_numpy(), rounded[3:12])
+    table, picked = Blocks((parts[0],), columns, weight.dtype), gp.zeros((2, columns))
+    tokens = gp.from_numpy(np.array([4, 1], np.int32))
+    embed(Batch(tokens, tokens, tokens), table, None, picked)
+    np.testing.assert_array_equal(picked.to_numpy(), plain[[4, 1]])
+    x = gp.from_numpy(rng.standard_normal((rows, columns)).astype(np.float32)).astype("bfloat16")
+    numbers = x.astype("float32").to_numpy().astype(np.float64)
+    for own in (slice(0, 20), slice(3, 17)):
+        out = gp.from_numpy(np.full((rows, own.stop - own.start), np.nan, np.float32))
+        in_blocks.product(x, weight[own], None, out, "store")
+        size = np.abs(numbers) @ np.abs(plain[own]).T.astype(np.float64)
+        assert (np.abs(out.to_numpy() - numbers @ plain[own].T) <= 2e-6 * size + 1e-6).all()
+        alone = gp.zeros((1, out.shape[1]), "float32")
+        in_blocks.product(x[2:3], weight[own], None, alone, "store")
+        np.testing.assert_array_equal(alone.to_numpy(), out.to_numpy()[2:3])
 
 
 def test_a_rows_bits_do_not_depend_on_the_batch(kernels_on_sim: None) -> None:

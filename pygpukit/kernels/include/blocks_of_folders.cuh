@@ -25,6 +25,25 @@ using I8_128 = Bytes<128, false>;
 using FP8_32 = Bytes<32, true>;
 using FP8_128 = Bytes<128, true>;
 
+// 23 bits of a float, and in the lowest 9 the code of zero with its sign; then int8 codes. Exact, as those of four bits.
+template <int Values>
+struct BytesWithZeros {
+  static constexpr int kValues = Values, kScales = 1, kBytes = 4 + Values;
+  static constexpr bool kIsSigned = true, kHasMinimum = true, kIsFloat = false;
+  static constexpr unsigned kOffset = 0;
+
+  static __device__ __forceinline__ void codes(const Byte *block, int s, int four, unsigned (&to)[2]) {
+    Bytes<Values, false>::codes(block, s, four, to);
+  }
+  static __device__ __forceinline__ void scales(const Byte *block, int, Scales &to) {
+    const unsigned both = read_32(block);
+    to.scale[0] = __uint_as_float(both & 0xfffffe00u);
+    to.minimum[0] = to.scale[0] * static_cast<float>(static_cast<int>(both << 23) >> 23);
+  }
+};
+using I8Z_32 = BytesWithZeros<32>;
+using I8Z_128 = BytesWithZeros<128>;
+
 // 24 bits of a float, and in the lowest 8 the code of zero; then codes of four bits, of each 32 as Q4_0 has them.
 // Scales of 16 bits are whole in 24, and their products with codes exact: scale * code - scale * zero is (code - zero)
 // * scale.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _ZERO_BITS = np.uint32(0xFF)  # of a word whose other 24 bits are a float's highest
+_NINE_BITS, _ABOVE_NINE = np.uint32(0x1FF), np.uint32(23)  # so of zeros with a sign, and how far up the sign is
 
 
 def longest(extent: int) -> int | None:
@@ -29,6 +30,13 @@ def of_bytes(codes: Array, scale: Array) -> Array:
     """Blocks I8 and FP8. codes: (out, in) of uint8; scale: float32 (out, blocks). Gives uint8 (out, bytes)."""
     floats = codes.reshape(*scale.shape, -1)
     return _rows(scale.astype("<f4").view(np.uint8).reshape(*scale.shape, 4), floats)
+
+
+def of_ints(codes: Array, zero: Array, scale: Array, values: int) -> Array:
+    """Blocks I8Z. codes: int8 (out, in); zero: -256 to 255, scale of 16 bits: (out, groups)."""
+    words = np.ascontiguousarray(scale, "<f4").view("<u4") | (zero.astype(np.int32) & 0x1FF).astype(np.uint32)
+    words = np.repeat(words, codes.shape[1] // scale.shape[1] // values, axis=1)
+    return _rows(words.view(np.uint8).reshape(*words.shape, 4), codes.view(np.uint8).reshape(*words.shape, values))
 
 
 def of_fours(codes: Array, zero: Array | int, scale: Array, values: int) -> Array:
@@ -68,6 +76,12 @@ def _ints(blocks: Array) -> Array:
     return blocks[:, 4:].view(np.int8) * _float(blocks)
 
 
+def _ints_with_zeros(blocks: Array) -> Array:
+    words = np.ascontiguousarray(blocks[:, :4]).view("<u4")
+    zero = (words << _ABOVE_NINE).view(np.int32) >> np.int32(_ABOVE_NINE)
+    return (blocks[:, 4:].view(np.int8) - zero.astype(np.float32)) * (words & ~_NINE_BITS).view("<f4")
+
+
 def _floats(blocks: Array) -> Array:
     return convert(np.ascontiguousarray(blocks[:, 4:]), float8_e4m3, float32) * _float(blocks)
 
@@ -96,6 +110,8 @@ BLOCKS = {
     for block in (
         Block("I8_32", 32, 36, float32, _ints),
         Block("I8_128", 128, 132, float32, _ints),
+        Block("I8Z_32", 32, 36, float32, _ints_with_zeros),
+        Block("I8Z_128", 128, 132, float32, _ints_with_zeros),
         Block("FP8_32", 32, 36, float32, _floats),
         Block("FP8_128", 128, 132, float32, _floats),
         Block("I4_32", 32, 20, float32, _fours),

@@ -13,7 +13,8 @@ import numpy as np
 
 from pygpukit.core.dtypes import float8_e4m3, uint8
 from pygpukit.models.quantised.codes import numbers, powers
-from pygpukit.models.quantised.tensors import SCALES, InBlocks, Tensors
+from pygpukit.models.quantised.tensors import SCALES, Tensors
+from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -66,7 +67,7 @@ class NVFP4:
             scale = scale / overall.reshape(()) if self.divides else scale * overall.reshape(())
         return _times(numbers(stored.read(self.packed)), scale)
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
+    def blocks(self, stored: Tensors) -> Stored | None:
         if self.shape(stored)[1] % 128:
             return None
         from pygpukit.models.quantised.blocks import of_nvfp4
@@ -75,7 +76,7 @@ class NVFP4:
             overall = stored.floats(self.overall).reshape(-1)[0]
             return of_nvfp4(stored.read(self.packed), stored.read(self.scale), -overall if self.divides else overall)
 
-        return "NVFP4", rows
+        return Stored("NVFP4", rows)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class MXFP4:
     def values(self, stored: Tensors) -> Array:
         return _times(numbers(stored.read(self.packed)), powers(stored.read(self.scale)))
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
+    def blocks(self, stored: Tensors) -> Stored | None:
         if self.shape(stored)[1] % 128:
             return None
         from pygpukit.models.quantised.blocks import of_mxfp4
@@ -109,7 +110,7 @@ class MXFP4:
         def rows() -> Array:
             return of_mxfp4(stored.read(self.packed), stored.read(self.scale))
 
-        return "MXFP4", rows
+        return Stored("MXFP4", rows)
 
 
 @dataclass(frozen=True)
@@ -138,5 +139,5 @@ class ExpertsMXFP4:
         values = numbers(stored.read(packed).reshape(experts, out, columns // 2))
         return _times(values, powers(stored.read(scale))).swapaxes(1, 2)
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
+    def blocks(self, stored: Tensors) -> Stored | None:
         return None

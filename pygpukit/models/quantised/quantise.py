@@ -11,6 +11,7 @@ from pygpukit.core.dtypes import DataType, float8_e4m3, float32
 from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import named
 from pygpukit.models.quantised.blocks import of_bytes
+from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
     from pygpukit.models.checkpoint import Checkpoint
@@ -107,11 +108,11 @@ class QuantisingCheckpoint:
         values = _values(kind[0], self._rows(name))
         return convert(values.T if name.endswith(_TRANSPOSED) else values, float32, dtype or float32)
 
-    def stored(self, name: str) -> tuple[str, Callable[[], Array], bool] | None:
+    def stored(self, name: str) -> Stored | None:
         kind = self._quantised(name)
         if kind is None:
             return self._checkpoint.stored(name)
-        return kind[0], lambda: self._rows(name), name.endswith(_TRANSPOSED)
+        return Stored(kind[0], lambda: self._rows(name), name.endswith(_TRANSPOSED))
 
     def quantised_weight(self, name: str) -> tuple[str, int] | None:
         kind = self._quantised(name)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.core.dtypes import float8_e4m3, float8_e5m2, int8, uint8
-from pygpukit.models.quantised.blocks import longest, of_bytes
+from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, int8, uint8
+from pygpukit.models.quantised.blocks import longest, of_bytes, of_ints
 from pygpukit.models.quantised.codes import powers
-from pygpukit.models.quantised.tensors import SCALES, InBlocks, Tensors
+from pygpukit.models.quantised.tensors import SCALES, Tensors
+from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,7 @@ FLOATS = (float8_e4m3, float8_e5m2)
 CODES = (*FLOATS, int8, uint8)
 WEIGHT = ".weight"
 _BLOCK = (128, 128)
+_WITH_ZEROS = tuple((scale, int8, int8) for scale in (float16, bfloat16))  # types of blocks' scales, zeros and codes
 _FORMAT = ".weight_format"  # bitsandbytes: 0 for rows as they are
 
 
@@ -64,11 +66,16 @@ class Scaled:
                 values /= np.float32(self.divisor)
         return values
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
+    def blocks(self, stored: Tensors) -> Stored | None:
         shape, kind = self.shape(stored), stored.dtype(self.code)
         known = {float8_e4m3: "FP8", int8: "I8"}.get(kind)
-        if len(shape) != 2 or known is None or self.zero is not None or self.divisor != 1.0:
+        if len(shape) != 2 or known is None or self.divisor != 1.0:
             return None
+        if self.zero is not None:
+            kinds = stored.dtype(self.scale), stored.dtype(self.zero), kind
+            if kinds not in _WITH_ZEROS or stored.shape(self.zero) != stored.shape(self.scale):
+                return None
+            known = "I8Z"
         scale = stored.shape(self.scale)
         count = 1
         for extent in scale:
@@ -84,14 +91,19 @@ class Scaled:
         def rows() -> Array:
             import numpy as np
 
-            spread = _spread(stored, self._steps(stored), shape, self.block, self.scale)
-            scales = np.broadcast_to(spread, shape)[:, ::values].astype(np.float32)
+            def of_blocks(numbers: Array, name: str) -> Array:
+                spread = _spread(stored, numbers, shape, self.block, name)
+                return np.broadcast_to(spread, shape)[:, ::values].astype(np.float32)
+
+            scales = of_blocks(self._steps(stored), self.scale)
             codes = np.ascontiguousarray(stored.read(self.code)).view(np.uint8)
+            if self.zero is not None:
+                return of_ints(codes.view(np.int8), of_blocks(stored.floats(self.zero), self.zero), scales, values)
             if kind == float8_e4m3:  # a code that is no number makes its block none
                 scales[(codes & 127 == 127).reshape(*scales.shape, -1).any(-1)] = np.nan
             return of_bytes(codes, scales)
 
-        return f"{known}_{values}", rows
+        return Stored(f"{known}_{values}", rows)
 
     def _steps(self, stored: Tensors) -> Array:
         if stored.dtype(self.scale) == uint8:

@@ -13,10 +13,11 @@ from pygpukit.models.convert import convert
 if TYPE_CHECKING:
     import numpy as np
 
+    from pygpukit.models.stored import Stored
+
     Array = np.ndarray[Any, Any]
 
 
-InBlocks = tuple[str, Callable[[], "Array"]]
 SCALES = (float32, float16, bfloat16)  # types that scales have
 
 
@@ -82,8 +83,8 @@ class Weight(Protocol):
         """Its values, float32."""
         ...
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
-        """The kind of block that it can become, with exactly its values, and the rows of bytes of a matrix in them."""
+    def blocks(self, stored: Tensors) -> Stored | None:
+        """The blocks that a matrix can become, with exactly its values."""
         ...
 
 

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pygpukit.core.dtypes import bfloat16, float16, int32, int64
-from pygpukit.models.quantised.blocks import longest, of_fours
-from pygpukit.models.quantised.tensors import SCALES, InBlocks, Tensors
+from pygpukit.models.quantised.blocks import longest, of_fours, of_ints
+from pygpukit.models.quantised.tensors import SCALES, Tensors
+from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _WORD = 32  # bits
 _CHUNK = 1 << 18  # elements; what is made on the way stays in the processor's cache
+_MIDDLE = np.uint8(128)  # of codes of 8 bits, which blocks have with a sign
 _AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # in a word, of the codes of eight neighbours
 
 
@@ -59,11 +61,6 @@ def _scaled(code: Array, zero: Array | int, scale: Array, group: Array) -> Array
             values[rows] -= np.float32(zero) if isinstance(zero, int) else zero[rows].astype(np.float32)[:, group]
             values[rows] *= scale[rows][:, group]
     return values
-
-
-def _neighbours(stored: Tensors, name: str, columns: int, count: int) -> bool:
-    """True if groups are of neighbours."""
-    return bool((_groups(stored, name, columns, count) == np.arange(columns) // -(-columns // count)).all())
 
 
 def _groups(stored: Tensors, name: str, columns: int, count: int) -> Array:
@@ -108,20 +105,27 @@ class _Words(ABC):
     def values(self, stored: Tensors) -> Array:
         return _scaled(*self.parts(stored))
 
-    def in_fours(self, stored: Tensors) -> InBlocks | None:
-        """Of codes of four bits, where a scale is of neighbours."""
+    def in_blocks(self, stored: Tensors, bits: int, group: Array) -> Stored | None:
+        """Of codes of four or eight bits, columns in the order of their groups, where these are of one size."""
         name, count = self.scale(stored)
         columns = self.shape(stored)[1]
         size = None if columns % count else longest(columns // count)
-        if size is None or stored.dtype(name) not in (float16, bfloat16):
+        if size is None or bits not in (4, 8) or stored.dtype(name) not in (float16, bfloat16):
             return None
-        values = size
+        values, order = size, np.argsort(group, kind="stable").astype(np.int32)
+        if (group[order] != np.arange(columns) // (columns // count)).any():
+            return None
+        is_ordered = bool((order == np.arange(columns)).all())
 
         def rows() -> Array:
             code, zero, scale, _ = self.parts(stored)
-            return of_fours(code, zero, scale, values)
+            code = np.ascontiguousarray(code if is_ordered else code[:, order])
+            if bits == 4:
+                return of_fours(code, zero, scale, values)
+            code = (code ^ _MIDDLE).view(np.int8)
+            return of_ints(code, np.broadcast_to(np.asarray(zero), scale.shape) - np.int16(_MIDDLE), scale, values)
 
-        return f"I4_{values}", rows
+        return Stored(f"{'I4' if bits == 4 else 'I8Z'}_{values}", rows, order=None if is_ordered else order)
 
 
 @dataclass(frozen=True)
@@ -164,10 +168,9 @@ class GPTQ(_Words):
         name = self.tensors[2]
         return name, stored.shape(name)[0]
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
-        if self.bits != 4 or not _neighbours(stored, self.tensors[3], self.shape(stored)[1], self.scale(stored)[1]):
-            return None
-        return self.in_fours(stored)
+    def blocks(self, stored: Tensors) -> Stored | None:
+        group = _groups(stored, self.tensors[3], self.shape(stored)[1], self.scale(stored)[1])
+        return self.in_blocks(stored, self.bits, group)
 
 
 @dataclass(frozen=True)
@@ -204,8 +207,9 @@ class AWQ(_Words):
         name = self.tensors[2]
         return name, stored.shape(name)[0]
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
-        return self.in_fours(stored)
+    def blocks(self, stored: Tensors) -> Stored | None:
+        columns, count = self.shape(stored)[1], self.scale(stored)[1]
+        return self.in_blocks(stored, 4, np.arange(columns) // -(-columns // count))
 
     def _codes(self, words: Array) -> Array:
         plain = codes(words, 4, words.shape[1] * 8).reshape(len(words), -1, 8)
@@ -266,11 +270,9 @@ class Packed(_Words):
         return codes(stored.read(packed), bits, columns), zero, scale, group
 
     def scale(self, stored: Tensors) -> tuple[str, int]:
-        return self.tensors[1], stored.shape(self.tensors[1])[1]
+        shape = stored.shape(self.tensors[1])
+        return self.tensors[1], shape[1] if len(shape) == 2 else 1
 
-    def blocks(self, stored: Tensors) -> InBlocks | None:
-        columns = self.shape(stored)[1]
-        fours = self.widths == (4,) and len(stored.shape(self.tensors[1])) == 2
-        if not fours or not _neighbours(stored, self.tensors[4], columns, self.scale(stored)[1]):
-            return None
-        return self.in_fours(stored)
+    def blocks(self, stored: Tensors) -> Stored | None:
+        group = _groups(stored, self.tensors[4], self.shape(stored)[1], self.scale(stored)[1])
+        return self.in_blocks(stored, self._bits(stored), group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
@@ -23,10 +23,12 @@ KINDS = ("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one type: uint8 (rows, bytes of a row), or float16 and bfloat16 as they are."""
+    """Rows of one type: uint8 (rows, bytes of a row), or float16 and bfloat16 as they are. order: int32 (in,), which
+    column of the weight each stored one is; None where they are in their order."""
 
     kind: str
     array: GPUArray
+    order: GPUArray | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Blocks:
             count = part.array.shape[0]
             low, high = max(first - start, 0), min(end - start, count)
             if low < high:
-                parts.append(Part(part.kind, part.array[low:high]))
+                parts.append(replace(part, array=part.array[low:high]))
             start += count
         return Blocks(tuple(parts), self.columns, self.dtype)
 
@@ -66,7 +68,7 @@ class Blocks:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return sum(part.array.nbytes for part in self.parts)
+        return sum(array.nbytes for array in self.arrays)
 
     @property
     def name(self) -> str:
@@ -75,8 +77,9 @@ class Blocks:
 
     @property
     def arrays(self) -> list[GPUArray]:
-        """The memory of all parts."""
-        return [part.array for part in self.parts]
+        """The memory of all parts, and of the orders of their columns."""
+        orders = {id(part.order): part.order for part in self.parts if part.order is not None}
+        return [*(part.array for part in self.parts), *orders.values()]
 
     @property
     def operands(self) -> list[tuple[str, GPUArray]]:
@@ -96,7 +99,8 @@ class Blocks:
             if block.decode is None:
                 rows.append(convert(stored, part.array.dtype, float32))
             else:
-                rows.append(block.decoded(stored.reshape(-1, block.bytes)).reshape(len(stored), self.columns))
+                values = block.decoded(stored.reshape(-1, block.bytes)).reshape(len(stored), self.columns)
+                rows.append(values if part.order is None else values[:, np.argsort(part.order.to_numpy())])
         return np.concatenate(rows)
 
     def expanded(self) -> GPUArray:

@@ -240,13 +240,14 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 2 : 1)
 struct ValuesCall {
   long long k, row_bytes, rows;
   int by_token, learned;  // whether rows are those of tokens, else all; whether positions have rows, too
+  int ordered, unused;    // whether columns have an order of their own
 };
 
 // Rows of values, those of tokens or all: a thread for 8 of 32 values, in blocks of y a row each.
 template <class T, class Out, class Kind>
 __global__ void __launch_bounds__(kThreads)
-    values_of_blocks(const int *tokens, const int *positions, const Byte *w, const T *learned, Out *out,
-                     const __grid_constant__ ValuesCall call) {
+    values_of_blocks(const int *tokens, const int *positions, const Byte *w, const int *order, const T *learned,
+                     Out *out, const __grid_constant__ ValuesCall call) {
   const long long eight = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x, part = eight / 4;
   if (part * 32 >= call.k) return;
   constexpr int kParts = Kind::kValues / 32;
@@ -261,7 +262,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int own = Kind::kScales == 2 ? i / 4 : 0;
-      const long long column = 32 * part + 16 * (i / 4) + 4 * four + i % 4;
+      const long long at = 32 * part + 16 * (i / 4) + 4 * four + i % 4, column = call.ordered ? order[at] : at;
       float value = scales.scale[own] * code_at<Kind>(codes[i / 4], i % 4);
       if (Kind::kHasMinimum) value -= scales.minimum[own];
       if (call.learned) value += widen(learned[positions[row] * call.k + column]);

@@ -11,6 +11,7 @@ from pygpukit import kernels
 from pygpukit.core.dtypes import bfloat16, float32
 from pygpukit.models.dequantise import named
 from pygpukit.ops.elementwise.pointwise import CTYPES
+from pygpukit.ops.indexing import take
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -27,7 +28,7 @@ EPILOGUES = {"store": "pk::kStore", "add": "pk::kAdd", "silu": "pk::kSilu"}
 
 KINDS = (
     "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "I8_32",
-    "I8_128", "FP8_32", "FP8_128", "I4_32", "I4_128", "NVFP4", "MXFP4",
+    "I8_128", "I8Z_32", "I8Z_128", "FP8_32", "FP8_128", "I4_32", "I4_128", "NVFP4", "MXFP4",
 )  # fmt: skip
 
 
@@ -45,8 +46,14 @@ def product(
 ) -> None:
     """out = epilogue(x W^T + bias), as LinearBF16.project(): one launch a part of the weight. silu: of one part."""
     rows, width, first = x.shape[0], out.shape[1], 0
+    in_file_order, order = x, None
     tiles = _TILES[0] if rows <= 8 * _TILES[0] else _TILES[-1]
     for part in weight.parts:
+        if part.order is not order:
+            order, x = (
+                part.order,
+                in_file_order if part.order is None else take(in_file_order, part.order, 1, mode="clip"),
+            )
         columns = part.array.shape[0] // (2 if epilogue == "silu" else 1)
         own = None if bias is None else bias[first : first + part.array.shape[0]]
         call = struct.pack(  # in_blocks.cu: BlocksCall
@@ -86,9 +93,9 @@ def _values(
     dtype: DataType, out: GPUArray,
 ) -> None:  # fmt: skip
     call = struct.pack(  # in_blocks.cu: ValuesCall
-        "<3q2i", columns, part.array.shape[1], rows, tokens is not None, learned is not None
+        "<3q3i4x", columns, part.array.shape[1], rows, tokens is not None, learned is not None, part.order is not None
     )
-    arrays = [tokens, positions, part.array, learned]
+    arrays = [tokens, positions, part.array, part.order, learned]
     spec = SOURCE.of(_values_name(dtype, out.dtype, part.kind))
     grid = (-(-columns // (8 * _THREADS)), min(rows, 65535), 1)
     kernels.launch(spec, grid, (_THREADS, 1, 1), *[out if a is None else a for a in arrays], out, call)
