@@ -201,6 +201,8 @@ def _choices() -> Iterator[Call]:
         rows = Batch(_integers(0, 0), _integers(5, 6), _integers(0, 1))
         for row, setting in enumerate(settings):
             sampler.load(row, setting, [1, 2], [2, 8])
+        assert sampler.masks is not None
+        sampler.masks.put({1: bytes(range(1, 1 + logits.shape[1] // 8))})
         gp.ops.copy_to(logits, sampler.logits)
         sampler.choose(rows)
         assert sampler.figures is not None

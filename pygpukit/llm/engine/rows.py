@@ -142,6 +142,7 @@ class Rows:
         self._held[:size] = [None] * size
         native.fill(self.buffers.attention.counters, bytes(4))  # of a step that was broken off
         tokens, positions = np.zeros(size, np.int32), np.full(size, _NOWHERE, np.int32)
+        masks: dict[int, bytes | None] = {}
         for line, row, is_loaded in zip(lines, places, loaded, strict=True):
             sequence = line.sequence
             tokens[row], positions[row] = line.token, line.position
@@ -152,8 +153,10 @@ class Rows:
                 self._set[row] = sequence
                 if sampler.adjusts:
                     self._adjusted[row] = None if line.drafts else sequence
-            if sequence.constraint is not None:
-                sampler.restrict(row, sequence.sampling, sequence.constraint.mask(line.drafts))
+            if sampler.masks is not None:
+                masks[row] = None if sequence.constraint is None else sequence.constraint.mask(line.drafts)
+        if sampler.masks is not None:
+            sampler.masks.put(masks)
         batch = self.batch.first(size)
         for array, values in ((batch.tokens, tokens), (batch.positions, positions), (batch.slots, self._table[:size])):
             native.copy_from_host(array, values)

@@ -22,9 +22,11 @@ struct ChooseCall {
   int bests, unused;  // how many blocks told the largest of their logits, 0 where none did
 };
 
-// Penalties and bias of one row of logits, a thread for each token.
+// Penalties and bias of one row of logits, a thread for each token. masks: of each row a bit for each token, 0 where it
+// may not be chosen.
 __global__ void __launch_bounds__(256) adjust(float *logits, const Request *requests, const int *counts,
-                                              const float *bias, const __grid_constant__ ChooseCall call) {
+                                              const float *bias, const unsigned *masks,
+                                              const __grid_constant__ ChooseCall call) {
   const long long vocab = call.vocab, i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= vocab) return;
   const Request &request = requests[blockIdx.y];
@@ -35,7 +37,8 @@ __global__ void __launch_bounds__(256) adjust(float *logits, const Request *requ
   if (count != 0) value = value > 0.0f ? __fdiv_rn(value, request.repetition) : __fmul_rn(value, request.repetition);
   value = __fadd_rn(value, often > 0.0f ? -request.presence : 0.0f);
   value = __fadd_rn(value, -__fmul_rn(request.frequency, often));
-  logits[at] = __fadd_rn(value, bias[at]);
+  const unsigned allowed = masks[blockIdx.y * ((vocab + 31) / 32) + i / 32] >> (i % 32) & 1;
+  logits[at] = allowed ? __fadd_rn(value, bias[at]) : -__uint_as_float(0x7f800000u);
 }
 
 // The largest of some numbers, in all threads of a block of sampling::kThreads.

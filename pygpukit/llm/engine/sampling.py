@@ -16,6 +16,7 @@ from pygpukit.array import factory
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import factor, whole
+from pygpukit.llm.engine.masks import TokenMasks
 from pygpukit.memory.pinned import pinned_empty
 from pygpukit.ops import host
 from pygpukit.ops.nn import sampling as operations
@@ -143,6 +144,11 @@ class SamplerRows:
         return factory.zeros((self._rows, self._vocab))
 
     @cached_property
+    def masks(self) -> TokenMasks:
+        """The tokens that may be chosen."""
+        return TokenMasks(self._rows, self._vocab)
+
+    @cached_property
     def figures(self) -> GPUArray:
         """Logprob and margin, and MAX_TOP + 1 tokens (as int32) with their logprobs."""
         return factory.zeros((self._rows, 2 + 2 * (MAX_TOP + 1)))
@@ -151,7 +157,7 @@ class SamplerRows:
 class Sampler:
     """Chooses a token of each of R rows of logits, on the device, with the rows' requests in device memory.
 
-    adjusts: whether any request has penalties or a bias. top: how many of the most probable tokens are reported,
+    adjusts: whether any request has penalties, a bias or a mask. top: how many of the most probable tokens are told,
     with logprob and margin of the sampled one; 0 for none of that, which is fastest. shared: rows that others use, too,
     at other times.
     """
@@ -162,6 +168,7 @@ class Sampler:
         self.logits, self.requests = shared.logits[:rows], shared.requests[:rows]
         self.counts = shared.counts[:rows] if adjusts else None
         self.bias = shared.bias[:rows] if adjusts else None
+        self.masks = shared.masks if adjusts else None
         # The tokens of even and of odd positions: a device writes them into the host's memory.
         self._pinned = None if is_sim() else pinned_empty((2, rows), "int32")
         self._tokens = factory.zeros((2, rows), "int32") if self._pinned is None else device_view(self._pinned)
@@ -180,18 +187,6 @@ class Sampler:
         native.copy_from_host(self.counts[row], counts)
         native.copy_from_host(self.bias[row], _bias(sampling, vocab))
 
-    def restrict(self, row: int, sampling: Sampling, mask: bytes | None) -> None:
-        """The tokens that the request of a row may get in the next choice, a bit each; None for all."""
-        import numpy as np
-
-        assert self.bias is not None, "a sampler that adjusts"
-        vocab = self.logits.shape[1]
-        bias = _bias(sampling, vocab)
-        if mask is not None:
-            allowed = np.unpackbits(np.frombuffer(mask, np.uint8), count=vocab, bitorder="little")
-            bias[allowed == 0] = -np.inf
-        native.copy_from_host(self.bias[row], bias)
-
     def choose(self, rows: Batch, bests: GPUArray | None = None) -> None:
         """The token after each row: tokens[i] is replaced by it, positions[i] goes up by one.
 
@@ -200,7 +195,8 @@ class Sampler:
         if not host.computes():
             self._on_device(rows, None if self.counts is not None else bests)
             return
-        extra = [x for x in (self.counts, self.bias, self.figures) if x is not None]
+        words = None if self.masks is None else self.masks.words
+        extra = [x for x in (self.counts, self.bias, words, self.figures) if x is not None]
         arrays = [self.logits, self.requests, rows.tokens, rows.positions, self._tokens, *extra]
         native.host_launch("sample", lambda: self._on_host(rows), arrays)
 
@@ -243,9 +239,9 @@ class Sampler:
         block_bests = 0 if bests is None else bests.size
         call = struct.pack("<q4i", vocab, self.counts is not None, self._top, block_bests, 0)  # sampling.cu: ChooseCall
         block, state = (_THREADS, 1, 1), (rows.tokens, rows.positions)
-        if self.counts is not None and self.bias is not None:
+        if self.counts is not None and self.bias is not None and self.masks is not None:
             grid = -(-vocab // _ADJUST_THREADS), count, 1
-            changed = self.logits, self.requests, self.counts, self.bias
+            changed = self.logits, self.requests, self.counts, self.bias, self.masks.words
             kernels.launch(SOURCE.of("pk::adjust"), grid, (_ADJUST_THREADS, 1, 1), *changed, call)
         counts = rows.tokens if self.counts is None else self.counts
         operands = self.logits, self.requests, *state, counts, rows.tokens if bests is None else bests, self._tokens
@@ -262,9 +258,10 @@ class Sampler:
             seed, request, share, top_k, *numbers = _REQUEST.unpack(packed[row].tobytes())
             temperature, log_min_p, repetition, presence, frequency, _ = numbers
             values = np.where(np.isnan(logits[row]), np.float32(-np.inf), logits[row])
-            if self.counts is not None and self.bias is not None:
+            if self.counts is not None and self.bias is not None and self.masks is not None:
                 counts = host.memory(self.counts)[row]
                 values = _adjusted(values, counts, host.memory(self.bias)[row], repetition, presence, frequency)
+                values = np.where(self.masks.allowed(row, values.size), values, np.float32(-np.inf))
             bits = operations.random_bits(seed, int(positions[row]) + 1, request) if temperature else 0
             token = operations.choice_on_host(values, temperature, top_k, share, log_min_p, bits)
             if self.counts is not None:
