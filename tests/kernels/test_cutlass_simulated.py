@@ -17,10 +17,6 @@ from pygpukit.models import cutlass
 from pygpukit.ops.matmul.cutlass import grouped, room
 
 SEED = secrets.randbits(32)
-# The four warps of a group wait for their products together, as on a device, where these are one: CUTLASS lets one of
-# them say that all have read a stage.
-TOGETHER = 'asm volatile("bar.sync %0, 128;" ::"r"(10 + (int)(threadIdx.x / 128)) : "memory");'
-WAIT = re.compile(r'asm volatile\("wgmma\.wait_group\.sync\.aligned %0;\\n" :: "n"\(N\) : "memory"\);')
 REPLACED = [  # what the host's compiler does not take, or is for a host
     (re.compile(r"using McastDirection = McastDirection;"), ""),
     (re.compile(r"std::is_const_v<"), "cuda::std::is_const_v<"),
@@ -41,9 +37,6 @@ def on_sm_90(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def translated(text: str, name: str) -> str:
         for pattern, other in REPLACED:
             text = pattern.sub(other, text)
-        if name.endswith("/mma_sm90_gmma.hpp"):
-            text, count = WAIT.subn(lambda match: f"{TOGETHER} {match[0]} {TOGETHER}", text)
-            assert count == 1
         return told(text, name)
 
     monkeypatch.setattr(simulated, "translated", translated)

@@ -1,6 +1,7 @@
 // pk_sim_ptx_wgmma.h: products that a warp group makes of tiles in shared memory while it goes on (wgmma.mma_async) on
-// the simulated device. They are made when they are waited for, so that a tile which is filled while a product still
-// reads it gives wrong sums, or a race in checked mode.
+// the simulated device. Those of the group's four warps are made together, by the first of them that waits, as soon as
+// all four have committed them: as on a device, one warp may then let go of a tile for all. A tile which is filled
+// while a product still reads it gives wrong sums, or a race in checked mode.
 #pragma once
 #pragma GCC system_header
 
@@ -51,8 +52,8 @@ struct pk_ptx_queue {
 };
 PK_SIM_STATE pk_ptx_queue pk_sim_products[32];  // of the block's warps
 
-PK_SIM_MATRIX_INLINE pk_ptx_queue &pk_ptx_products() {
-  pk_ptx_queue &queue = pk_sim_products[pk_sim_thread / 32];
+PK_SIM_MATRIX_INLINE pk_ptx_queue &pk_ptx_products(unsigned warp) {
+  pk_ptx_queue &queue = pk_sim_products[warp];
   if (queue.block != pk_sim_blocks_begun) queue = {nullptr, nullptr, 0, pk_sim_blocks_begun};
   return queue;
 }
@@ -166,31 +167,41 @@ struct pk_ptx_start {
       one->sums[lane] = own.sums;
       __builtin_memcpy(one->left[lane], own.left, sizeof own.left);
     }
-    pk_ptx_queue &queue = pk_ptx_products();
+    pk_ptx_queue &queue = pk_ptx_products(pk_sim_thread / 32);
     one->batch = queue.batch;
     (queue.first ? queue.last->next : queue.first) = one;
     queue.last = one;
   }
   static constexpr pk_sim_warp_work work = {"wgmma.mma_async", compute};
 };
-struct pk_ptx_wait_frame {
+struct pk_ptx_commit_frame {
   const pk_sim_warp_work *work;
-  unsigned latest;  // batches that may stay on their way
 };
 struct pk_ptx_commit {
-  static PK_SIM_UNCHECKED void compute(void *const *) { ++pk_ptx_products().batch; }
+  static PK_SIM_UNCHECKED void compute(void *const *) { ++pk_ptx_products(pk_sim_thread / 32).batch; }
   static constexpr pk_sim_warp_work work = {"wgmma.commit_group", compute};
 };
+struct pk_ptx_wait_frame {
+  const pk_sim_warp_work *work;
+  unsigned batches;  // that must be over
+};
+// Calls visit for the queue of each warp of the thread's group.
+template <class Visit>
+PK_SIM_MATRIX_INLINE void pk_ptx_of_group(Visit visit) {
+  const unsigned first = pk_sim_thread / 128 * 4;
+  for (unsigned warp = first; warp < first + 4; ++warp) visit(pk_ptx_products(warp));
+}
 struct pk_ptx_wait {
   static PK_SIM_UNCHECKED void compute(void *const *frames) {
-    pk_ptx_queue &queue = pk_ptx_products();
-    const unsigned latest = ((const pk_ptx_wait_frame *)frames[0])->latest;
-    while (queue.first && queue.first->batch + latest < queue.batch) {
-      pk_ptx_product *const one = queue.first;
-      one->make(*one);
-      queue.first = one->next;
-      pk_sim_device->scratch(one, 0);
-    }
+    const unsigned batches = ((const pk_ptx_wait_frame *)frames[0])->batches;
+    pk_ptx_of_group([batches](pk_ptx_queue &queue) PK_SIM_UNCHECKED {
+      while (queue.first && queue.first->batch < batches) {
+        pk_ptx_product *const one = queue.first;
+        one->make(*one);
+        queue.first = one->next;
+        pk_sim_device->scratch(one, 0);
+      }
+    });
   }
   static constexpr pk_sim_warp_work work = {"wgmma.wait_group", compute};
 };
@@ -209,6 +220,8 @@ PK_SIM_NOINLINE void pk_ptx_wgmma(int columns, void *sums, const unsigned *left,
   if (!sums)
     pk_sim_fail(PK_SIM_FAIL_MATRIX, "wgmma: the sums of a product are not the elements of one array in their order;",
                 "", file, line);
+  if (pk_sim_thread / 128 * 128 + 128 > blockDim.x * blockDim.y * blockDim.z)
+    pk_sim_fail(PK_SIM_FAIL_MATRIX, "wgmma: a group is four warps, the last of the block has fewer;", "", file, line);
   if (!left) pk_ptx_tile_known(a, file, line);
   pk_ptx_tile_known(b, file, line);
   pk_ptx_product_frame frame = {&pk_ptx_start::work, {}, sums, {}};
@@ -223,23 +236,41 @@ PK_SIM_NOINLINE void pk_ptx_wgmma(int columns, void *sums, const unsigned *left,
   pk_sim_matrix_call(frame, file, line);
 }
 PK_SIM_INLINE void pk_ptx_commit_products(PK_SIM_HERE) {
-  pk_ptx_wait_frame frame = {&pk_ptx_commit::work, 0};
+  pk_ptx_commit_frame frame = {&pk_ptx_commit::work};
   pk_sim_matrix_call(frame, pk_sim_file, pk_sim_line);
 }
-// Until at most the latest few batches are on their way. In checked mode each lane has read a part of the tiles.
-PK_SIM_NOINLINE void pk_ptx_wait_products(unsigned latest, PK_SIM_HERE) {
 #ifdef PK_SIM_CHECK
-  const pk_ptx_queue &queue = pk_ptx_products();
+static __shared__ unsigned long long pk_ptx_group_over[8];  // what the warps of a group know of each other's products
+// Each lane has read a part of the tiles, its warp lets the group know, and knows what the group has read before.
+PK_SIM_NOINLINE void pk_ptx_read_tiles(unsigned batches, const char *file, int line) {
   const int lane = (int)(pk_sim_thread % 32);
-  for (const pk_ptx_product *one = queue.first; one && one->batch + latest < queue.batch; one = one->next) {
-    if (!one->held)
-      pk_sim_matrix_read(pk_ptx_piece(one->a, one->a_turned, one->rows_from * 2 + lane), 16, pk_sim_file, pk_sim_line);
-    for (int i = lane; i < one->columns * 2; i += 32)
-      pk_sim_matrix_read(pk_ptx_piece(one->b, one->b_turned, i), 16, pk_sim_file, pk_sim_line);
-  }
-  __syncwarp(0xffffffffu, pk_sim_file, pk_sim_line);  // any lane may let go of what the warp's products have read
+  pk_ptx_of_group([=](const pk_ptx_queue &queue) PK_SIM_UNCHECKED {
+    for (const pk_ptx_product *one = queue.first; one && one->batch < batches; one = one->next) {
+      if (!one->held)
+        pk_sim_matrix_read(pk_ptx_piece(one->a, one->a_turned, one->rows_from * 2 + lane), 16, file, line);
+      for (int i = lane; i < one->columns * 2; i += 32)
+        pk_sim_matrix_read(pk_ptx_piece(one->b, one->b_turned, i), 16, file, line);
+    }
+  });
+  __syncwarp(0xffffffffu, file, line);  // any lane may let go of what the products have read
+  __threadfence(file, line);
+  pk_sim_begin_atomic(pk_ptx_group_over + pk_sim_thread / 128, 8, file, line, true);
+  __threadfence(file, line);
+}
 #endif
-  pk_ptx_wait_frame frame = {&pk_ptx_wait::work, latest};
+// Until at most the latest few batches are on their way.
+PK_SIM_NOINLINE void pk_ptx_wait_products(unsigned latest, PK_SIM_HERE) {
+  const unsigned begun = pk_ptx_products(pk_sim_thread / 32).batch, batches = begun > latest ? begun - latest : 0;
+  for (;;) {
+    bool all = true;
+    pk_ptx_of_group([&](const pk_ptx_queue &queue) PK_SIM_UNCHECKED { all &= queue.batch >= batches; });
+    if (all) break;
+    pk_sim_yield(pk_sim_file, pk_sim_line);
+  }
+#ifdef PK_SIM_CHECK
+  pk_ptx_read_tiles(batches, pk_sim_file, pk_sim_line);
+#endif
+  pk_ptx_wait_frame frame = {&pk_ptx_wait::work, batches};
   pk_sim_matrix_call(frame, pk_sim_file, pk_sim_line);
 }
 // The first of a thread's sums; null where they are not neighbours.

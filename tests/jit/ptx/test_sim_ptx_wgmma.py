@@ -220,6 +220,32 @@ def test_one_lane_of_each_warp_lets_go_of_the_tiles() -> None:
     np.testing.assert_array_equal(found.astype(np.float64), want)
 
 
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("thread", [0, 50, 127])
+def test_one_warp_lets_go_of_the_tiles_for_its_group(thread: int, check: bool) -> None:
+    """The products of a group's four warps are one: they are done when any of these has waited for them."""
+    clear = f"if (t == {thread}) for (int i = 0; i < pieces; ++i) to[i] = make_uint4(0, 0, 0, 0);"
+    found, want = made(Case(24, "f32", "bf16", "bf16"), check=check, after=clear)
+    np.testing.assert_array_equal(found.astype(np.float64), want)
+
+
+def test_a_warp_may_wait_after_another_has_let_go() -> None:
+    """The others of a group must have begun a product, and not wait for it."""
+    later = "if (t >= 32) while (atomicAdd(&gone, 0) == 0) __nanosleep(10);"
+    found, want = made(Case(16, "f32", "f16", "f16"), later=later, after="if (t == 31) atomicAdd(&gone, 1);")
+    np.testing.assert_array_equal(found.astype(np.float64), want)
+
+
+@pytest.mark.parametrize("threads", [96, 160])
+def test_a_group_of_fewer_than_four_warps_is_refused(threads: int) -> None:
+    kernel = gp.jit(Case(8, "f32", "f16", "f16").source(), func="k")
+    image, none = gp.from_numpy(np.zeros(3 << 13, np.uint32)), gp.from_numpy(np.zeros(1024, np.uint32))
+    out = gp.from_numpy(np.zeros(1024, np.float32))
+    with pytest.raises(Exception, match="a group is four warps, the last of the block has fewer"):
+        kernel.launcher(1, threads, shared_bytes=100000)(image, 8, np.uint64(0), np.uint64(0), none, out, 1)
+        out.to_numpy()
+
+
 OVERWRITE = "if (t == %d) to[%d] = make_uint4(0, 0, 0, 0);"
 
 
