@@ -8,7 +8,7 @@ from typing import Any
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core import records
+from pygpukit.core import ranges, records
 from pygpukit.jupyter import interrupt
 from pygpukit.jupyter.output import DeviceOutput
 from pygpukit.telemetry import cell_figures
@@ -17,7 +17,7 @@ from pygpukit.telemetry import cell_figures
 @dataclass(frozen=True)
 class RunningCell:
     """One cell under way. number: its execution count. raw: its text. filename: what its code is compiled under.
-    mark: the state when it began."""
+    mark: the state when it began. open_range: its range, where anybody listens."""
 
     id: int
     number: int
@@ -25,6 +25,7 @@ class RunningCell:
     filename: str
     begin_ns: int
     mark: cell_figures.Mark
+    open_range: ranges.Range | None = None
 
     @property
     def first_record(self) -> int:
@@ -71,6 +72,7 @@ class Ledger:
             filename=self._shell.compile.get_code_name(raw, code, number),
             begin_ns=_core.now_ns(),
             mark=cell_figures.mark(),
+            open_range=ranges.begin("cell", f"In[{number}]", lambda: {"cell": number}),
         )
         self._output.cell_begins()
         self._stack.append(cell)
@@ -89,6 +91,8 @@ class Ledger:
         if not self._stack:
             return
         cell = self._stack.pop()
+        if cell.open_range is not None:
+            cell.open_range.end(getattr(result, "error_in_exec", None))
         wall_ns = _core.now_ns() - cell.begin_ns
         _core.ring_push(records.CELL_END, cell=cell.id, a=cell.number, b=wall_ns)
         cell_figures.ledger.add(cell_figures.measure(cell.mark, cell.id, cell.number, wall_ns), cell.mark.time)

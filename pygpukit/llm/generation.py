@@ -273,6 +273,8 @@ class Generation:
 
     def __del__(self) -> None:
         if hasattr(self, "_closed"):
+            if (open_range := self._answer.sequence.open_range) is not None:
+                open_range.leave()
             self.close()
 
     def __enter__(self) -> Generation:

@@ -8,6 +8,7 @@ from pygpukit.profiling.memory import (
     get_current_memory_usage,
     print_memory_summary,
 )
+from pygpukit.profiling.nvtx_ranges import NvtxRanges, nvtx_ranges
 from pygpukit.profiling.profiler import Profiler, ProfilerContext, get_global_profiler, profile_matmul
 from pygpukit.profiling.record import KernelRecord
 from pygpukit.profiling.trace import Profile, Total, Work, profile
@@ -18,6 +19,7 @@ __all__ = [
     "Leak",
     "MemoryProfiler",
     "MemorySnapshot",
+    "NvtxRanges",
     "Profile",
     "Profiler",
     "ProfilerContext",
@@ -28,6 +30,7 @@ __all__ = [
     "export_combined_trace",
     "get_current_memory_usage",
     "get_global_profiler",
+    "nvtx_ranges",
     "print_memory_summary",
     "profile",
     "profile_matmul",

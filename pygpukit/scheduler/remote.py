@@ -67,6 +67,7 @@ class RemoteCall(runner.Elsewhere):
         error: BaseException | None = None
         lost, reason = False, ""
         outer = runner.here()
+        open_range = runner.begin_range(core, task)
         task._error = None  # of an earlier run
 
         def stopped() -> bool:
@@ -98,6 +99,8 @@ class RemoteCall(runner.Elsewhere):
             if isinstance(raised, KeyboardInterrupt):
                 core.cancel(task.id)
         finally:
+            if open_range is not None:
+                task._context.run(open_range.end, error)
             runner.leave(outer)
         task._error = error
         runner.report(core, task.id, error, lost=lost, reason=reason)

@@ -7,11 +7,11 @@ import threading
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from pygpukit import _core
 from pygpukit._core import native
-from pygpukit.core import faults, host_time
+from pygpukit.core import faults, host_time, ranges
 from pygpukit.core.errors import CompileError, ContextLostError, DriverError, InvalidSpecError, OutOfMemoryError
 from pygpukit.core.text import words_of
 from pygpukit.scheduler import slicer
@@ -20,6 +20,22 @@ from pygpukit.scheduler.task import Task
 # The driver's numbers for faults after which a context answers nothing else any more, and for one that is destroyed.
 _STICKY = faults.FATAL | {709}
 _MAX_ERROR_CHARS = 1000
+# Facts of ranges of tasks.
+_FACTS = (
+    "id",
+    "policy",
+    "partition",
+    "priority",
+    "memory_bytes",
+    "share_ppm",
+    "submitted_ns",
+    "launches",
+    "kernels",
+    "transfers",
+    "gpu_ns",
+    "waited_ns",
+    "throttled_ns",
+)
 StreamOf = Callable[[_core.Space | None, bool], native.Stream]  # by the space and whether the task is guaranteed
 
 
@@ -48,6 +64,7 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
     stream: native.Stream | None = None
     space: _core.Space | None = None
     outer = here()
+    open_range = begin_range(core, task)
     host_time.begin(start.number)
     try:
         fn = task.fn
@@ -75,6 +92,8 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
                 stream.synchronize()
     finally:
         host_time.end(start.number)
+        if open_range is not None:
+            task._context.run(open_range.end, error)
         leave(outer)
         if space is not None:
             core.leave_space(space)
@@ -84,6 +103,19 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
     finally:
         # Its traceback holds this frame: what a failed run held is to go with task._error, not at a collection.
         del error
+
+
+def begin_range(core: _core.SchedulerCore, task: Task) -> ranges.Range | None:
+    """A run begins: who listens hears of it in the context of the task's function, so that its ranges are inside.
+    None where nobody does."""
+    if not ranges.has_listeners():
+        return None
+
+    def facts() -> dict[str, Any]:
+        record = core.get(task.id)
+        return {} if record is None else {name: getattr(record, name) for name in _FACTS}
+
+    return task._context.run(ranges.begin, "task", task.name, facts)
 
 
 def _refuse_unrun(value: object, name: str) -> None:

@@ -1,8 +1,9 @@
-"""Telemetry of the process: frames and state for pages and recorders, made while there are subscribers; metrics."""
+"""Telemetry of the process: frames and state for pages and recorders while there are subscribers; metrics; spans."""
 
 from pygpukit.telemetry.metrics import MetricsServer, serve_metrics
+from pygpukit.telemetry.spans import Spans, export_spans
 
-__all__ = ["MetricsServer", "serve_metrics"]
+__all__ = ["MetricsServer", "Spans", "export_spans", "serve_metrics"]
 
 
 def __dir__() -> list[str]:

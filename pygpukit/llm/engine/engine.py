@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.core import ranges
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.turns import turn
 from pygpukit.llm.engine.drafting import Drafting, Source
@@ -116,6 +117,7 @@ class Engine:
             adapter=adapter,
         )
         self.loop.open(sequence, terms.deadline)
+        sequence.open_range = ranges.begin("request", self.name, sequence.facts)
         return sequence
 
     def check(self, prompt: list[int]) -> None:

@@ -111,6 +111,8 @@ class Loop:
         """It gets no more tokens; its blocks are free before the next step. At any time, from any thread, a finalizer's
         too."""
         self._leaving.append(sequence)
+        if sequence.open_range is not None:
+            sequence.open_range.end(sequence.error)
         if self._changed.acquire(blocking=False):  # else who has the lock does it, this very thread perhaps
             try:
                 self._drain()

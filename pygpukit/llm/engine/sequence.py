@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pygpukit.core.errors import GPUError
+from pygpukit.core.ranges import Range
 from pygpukit.llm.engine.drafting import Drafting
 from pygpukit.llm.engine.request import Request
 from pygpukit.llm.engine.sampling import Choice, Sampling
@@ -44,7 +45,8 @@ class Sequence(Request):
     """sampling: gets a seed where it has none. end_tokens: those that end it. answer: the tokens chosen so far; ready:
     those that nobody has taken yet. is_over: no more will come. error: why, where a step failed. constraint: the form
     that the answer has. expired: its deadline came first. opened, begun: when it came and when its prompt was begun, by
-    the loop's clock. drafting: where drafts of the answer come from. adapter: that its products have.
+    the loop's clock. drafting: where drafts of the answer come from. adapter: that its products have. open_range: where
+    anybody listens.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
@@ -59,6 +61,7 @@ class Sequence(Request):
     begun: float | None = None
     drafting: Drafting | None = None
     adapter: Adapter | None = None
+    open_range: Range | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,6 +69,19 @@ class Sequence(Request):
         self.credit = 1 + AHEAD
         if self.drafting is not None:
             self.drafts = self.drafting.gain.drafts
+
+    def facts(self) -> dict[str, Any]:
+        """Facts of the request, for its range."""
+        return {
+            "client": self.client,
+            "policy": self.policy,
+            "prompt_tokens": len(self.prompt),
+            "reused_tokens": self.reused,
+            "answer_tokens": len(self.answer),
+            "max_new_tokens": self.max_new_tokens,
+            "expired": self.expired,
+            "waited_s": None if self.begun is None else self.begun - self.opened,
+        }
 
     @property
     def salt(self) -> bytes:
