@@ -71,6 +71,7 @@ _SUBMODULES = (
     "benchmark",
     "cache",
     "core",
+    "cuda",
     "dashboard",
     "fft",
     "jit",

@@ -63,7 +63,9 @@ class ArrayBase:
     __weakref__: Any
     def is_contiguous(self) -> bool: ...
 
-def empty(shape: int | Sequence[int], dtype: Any = "float32", order: str | None = "C") -> GPUArray:
+def empty(
+    shape: int | Sequence[int], dtype: Any = "float32", order: str | None = "C", *, device: Any = None
+) -> GPUArray:
     """A new C-contiguous array with undefined contents on the current device and stream."""
 
 def shorten(array: ArrayBase, count: int) -> None:

@@ -270,10 +270,21 @@ static int is_columns(PyObject *order) {
   return -1;
 }
 
+// Of another device than the current one: seldom, so the switch is Python's.
+static PyObject *empty_on(PyObject *device, PyObject *shape, PyObject *dtype, PyObject *order) {
+  PyObject *module = PyImport_ImportModule("pygpukit.array.factory");
+  if (module == nullptr) return nullptr;
+  PyObject *array = PyObject_CallMethod(module, "empty_on", "OOOO", device, shape, dtype != nullptr ? dtype : Py_None,
+                                        order != nullptr ? order : Py_None);
+  Py_DECREF(module);
+  return array;
+}
+
 static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   PyObject *shape = nargs > 0 ? args[0] : nullptr;
   PyObject *dtype = nargs > 1 ? args[1] : nullptr;
   PyObject *order = nargs > 2 ? args[2] : nullptr;
+  PyObject *device = nullptr;
   const Py_ssize_t nkw = kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0;
   for (Py_ssize_t i = 0; i < nkw; ++i) {
     PyObject *key = PyTuple_GET_ITEM(kwnames, i);
@@ -283,6 +294,8 @@ static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyOb
       shape = args[nargs + i];
     } else if (PyUnicode_CompareWithASCIIString(key, "order") == 0 && nargs < 3) {
       order = args[nargs + i];
+    } else if (PyUnicode_CompareWithASCIIString(key, "device") == 0) {
+      device = args[nargs + i];
     } else {
       return PyErr_Format(PyExc_TypeError, "empty() got an unexpected argument '%U'", key);
     }
@@ -291,6 +304,7 @@ static PyObject *empty(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyOb
     PyErr_SetString(PyExc_TypeError, "empty() takes a shape and an optional dtype and order");
     return nullptr;
   }
+  if (device != nullptr && device != Py_None) return empty_on(device, shape, dtype, order);
   if (order == nullptr) return make_empty(shape, dtype);
   const int columns = is_columns(order);
   return columns < 0 ? nullptr : columns ? make_columns(shape, dtype) : make_empty(shape, dtype);
@@ -420,9 +434,10 @@ static PyObject *wrap(PyObject *, PyObject *args, PyObject *kwargs) {
 
 static PyMethodDef functions[] = {
     {"empty", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(empty)), METH_FASTCALL | METH_KEYWORDS,
-     "empty(shape, dtype='float32', order='C')\n--\n\n"
+     "empty(shape, dtype='float32', order='C', *, device=None)\n--\n\n"
      "A new C-contiguous array with undefined contents.\n\n"
-     "shape: int or tuple of ints; dtype: DataType or its name. The memory comes from the device's pool, in the order "
+     "shape: int or tuple of ints; dtype: DataType or its name; device: another than the current one. The memory comes "
+     "from the device's pool, in the order "
      "of the\n"
      "current stream. Raises ShapeError, DTypeError, OutOfMemoryError."},
     {"shorten", shorten, METH_VARARGS,

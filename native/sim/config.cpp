@@ -14,6 +14,7 @@
 namespace pygpukit::sim {
 namespace {
 
+constexpr int kMaxDevices = 64;
 constexpr uint64_t kMinMemory = uint64_t{512} << 20;  // of a device whose size nobody said
 
 bool ParseNumber(const std::string &text, double *value, std::string *rest) {
@@ -64,8 +65,8 @@ bool ParseOne(const std::string &key, const std::string &value, Config *config, 
     }
     *why = "gigabytes per second, or 0 for no limit";
   } else if (key == "devices") {
-    if (ParseInteger(value, 1, 16, &config->devices)) return true;
-    *why = "a whole number from 1 to 16";
+    if (ParseInteger(value, 1, kMaxDevices, &config->devices)) return true;
+    *why = Format("a whole number from 1 to %d", kMaxDevices);
   } else if (key == "workers") {
     if (ParseInteger(value, 0, 64, &config->workers)) return true;
     *why = "a whole number from 0 (automatic) to 64";
@@ -78,6 +79,22 @@ bool ParseOne(const std::string &key, const std::string &value, Config *config, 
   }
   *why = Format("PYGPUKIT_SIM: %s=%s: it must be %s", key.c_str(), value.c_str(), why->c_str());
   return false;
+}
+
+// The number of devices by a variable of its own, which must not say another one than PYGPUKIT_SIM.
+bool ParseDevices(const char *text, bool said, Config *config, std::string *why) {
+  int devices;
+  if (!ParseInteger(text, 1, kMaxDevices, &devices)) {
+    *why = Format("PYGPUKIT_SIM_DEVICES=%s: it must be a whole number from 1 to %d", text, kMaxDevices);
+    return false;
+  }
+  if (said && devices != config->devices) {
+    *why = Format("PYGPUKIT_SIM_DEVICES=%s, but PYGPUKIT_SIM says devices=%d: leave one of them out", text,
+                  config->devices);
+    return false;
+  }
+  config->devices = devices;
+  return true;
 }
 
 // Bytes of memory that this process may use: the machine's, or its container's where that has less.
@@ -99,7 +116,8 @@ uint64_t DefaultBytes(int devices) {
 
 }  // namespace
 
-bool ParseConfig(const char *text, const char *timeout, Config *config, std::string *why) {
+bool ParseConfig(const char *text, const char *devices, const char *timeout, Config *config, std::string *why) {
+  bool devices_said = false;
   std::string left = text ? text : "";
   while (!left.empty()) {
     const size_t comma = left.find(',');
@@ -110,8 +128,11 @@ bool ParseConfig(const char *text, const char *timeout, Config *config, std::str
       *why = Format("PYGPUKIT_SIM: \"%s\" is not of the form key=value", item.c_str());
       return false;
     }
-    if (!ParseOne(item.substr(0, equals), item.substr(equals + 1), config, why)) return false;
+    const std::string key = item.substr(0, equals);
+    if (!ParseOne(key, item.substr(equals + 1), config, why)) return false;
+    devices_said |= key == "devices";
   }
+  if (devices && *devices && !ParseDevices(devices, devices_said, config, why)) return false;
   if (config->memory_bytes == 0) config->memory_bytes = DefaultBytes(config->devices);
   if (timeout && *timeout) {
     std::string rest;

@@ -1,4 +1,4 @@
-// config.h: what PYGPUKIT_SIM and PYGPUKIT_SIM_TIMEOUT_S say about the simulated devices.
+// config.h: what PYGPUKIT_SIM, PYGPUKIT_SIM_DEVICES and PYGPUKIT_SIM_TIMEOUT_S say about the simulated devices.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ struct Config {
   double timeout_s = 60;
 };
 
-// Reads "key=value,key=value" (text may be null) and the time limit; false and a sentence for anything not understood.
-bool ParseConfig(const char *text, const char *timeout, Config *config, std::string *why);
+// Reads "key=value,key=value", the number of devices and the time limit, each of which may be null; false and a
+// sentence for anything not understood.
+bool ParseConfig(const char *text, const char *devices, const char *timeout, Config *config, std::string *why);
 
 }  // namespace pygpukit::sim

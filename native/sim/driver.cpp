@@ -93,7 +93,8 @@ const pk_driver *pk_sim_driver(const char **why) {
   std::lock_guard guard(mutex);
   if (!state) {
     Config config;
-    if (!ParseConfig(getenv("PYGPUKIT_SIM"), getenv("PYGPUKIT_SIM_TIMEOUT_S"), &config, &reason)) {
+    if (!ParseConfig(getenv("PYGPUKIT_SIM"), getenv("PYGPUKIT_SIM_DEVICES"), getenv("PYGPUKIT_SIM_TIMEOUT_S"), &config,
+                     &reason)) {
       if (why) *why = reason.c_str();
       return nullptr;
     }

@@ -14,6 +14,7 @@ from pygpukit.array.format import array_repr
 from pygpukit.array.interop import cuda_array_interface
 from pygpukit.array.order import columns
 from pygpukit.core import deferred
+from pygpukit.core.device import DeviceLike, current_device
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import ShapeError
 
@@ -79,8 +80,7 @@ class GPUArray(Methods, native.ArrayBase):
 
         result = np.empty(self.shape, self.dtype.to_numpy_dtype())
         if result.size:
-            native.copy_to_host(result, self.contiguous())
-        deferred.check()
+            self._copy_to_host(result)
         return result
 
     def item(self, *index: Any) -> Any:
@@ -94,8 +94,7 @@ class GPUArray(Methods, native.ArrayBase):
         if self.size != 1:
             raise ShapeError(f"item(): the array has {self.size} elements, shape {self.shape}; index one first")
         data = bytearray(self.itemsize)
-        native.copy_to_host(data, self.contiguous())
-        deferred.check()
+        self._copy_to_host(data)
         return scalars.decode(bytes(data), self.dtype)
 
     def __float__(self) -> float:
@@ -154,12 +153,17 @@ class GPUArray(Methods, native.ArrayBase):
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.device_of(self)
 
-    def to_device(self, device: int, /, *, stream: int | None = None) -> GPUArray:
+    def to_device(self, device: DeviceLike, /, *, stream: int | None = None) -> GPUArray:
         """The array itself when it is on that device, else a copy there, by way of the host and finished on return.
 
-        stream: None only; work is ordered on the current stream. Raises DeviceMismatchError for an unknown device.
+        device: its number, a gp.cuda.Device, or a text such as "cuda:1". stream: None only; work is ordered on the
+        current stream. Raises DeviceMismatchError for an unknown device.
         """
         return dlpack.to_device(self, device, stream)
+
+    def to(self, device: DeviceLike, /) -> GPUArray:
+        """to_device(), by the name that PyTorch has for it; .astype() makes other types."""
+        return dlpack.to_device(self, device, None)
 
     @property
     def mT(self) -> GPUArray:
@@ -264,6 +268,14 @@ class GPUArray(Methods, native.ArrayBase):
         return self._repr_mimebundle_()["text/html"]
 
     # ---- internal ----
+
+    def _copy_to_host(self, buffer: Any) -> None:
+        """All elements, dense, into a writable buffer of the host, whichever device is current."""
+        if self.device != native.current_device():
+            with current_device(self.device):
+                return self._copy_to_host(buffer)
+        native.copy_to_host(buffer, self.contiguous())
+        deferred.check()
 
     def _view(self, shape: layout.Shape, strides: layout.Shape, offset: int) -> GPUArray:
         return native.view(self, shape, strides, offset)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
-from pygpukit.core.device import current_device, device_count
+from pygpukit.core.device import DeviceLike, current_device, index_of
 from pygpukit.core.dtypes import STORAGE_ONLY, DataType
-from pygpukit.core.errors import DeviceMismatchError
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -85,7 +84,7 @@ def _consumer(stream: int | None) -> int:
     return 0 if number == _LEGACY_DEFAULT else number
 
 
-def from_dlpack(x: Any, /, *, device: int | None = None, copy: bool | None = None) -> GPUArray:
+def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> GPUArray:
     """The data of another library's array, as a GPUArray: the same memory when it is on this kind of device.
 
     x: anything with __dlpack__ and __dlpack_device__ (PyTorch, CuPy, JAX, NumPy, GPUArray). The producer's work is
@@ -99,8 +98,8 @@ def from_dlpack(x: Any, /, *, device: int | None = None, copy: bool | None = Non
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: a {type(x).__name__} has no __dlpack__() and __dlpack_device__()")
     kind, index = (int(part) for part in x.__dlpack_device__())
-    if device is not None and not 0 <= device < device_count():
-        raise DeviceMismatchError(f"from_dlpack: there is no device {device}; this process has {device_count()}")
+    if device is not None:
+        device = index_of(device, "from_dlpack")
     if kind in _HOST:
         if device is None and not copy:
             raise BufferError(
@@ -150,17 +149,12 @@ def _from_host(x: Any, device: int) -> GPUArray:
     return result
 
 
-def to_device(array: GPUArray, device: int, stream: Any) -> GPUArray:
+def to_device(array: GPUArray, device: DeviceLike, stream: Any) -> GPUArray:
     """GPUArray.to_device()."""
     if stream is not None:
         raise ValueError(f"to_device: stream must be None, not {stream!r}; make a stream current with `with stream:`")
-    if device == array.device:
-        return array
-    if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < device_count():
-        raise DeviceMismatchError(f"to_device: there is no device {device!r}; this process has {device_count()}")
-    with current_device(array.device):
-        host = array.to_numpy()
-    return on_device(host, array.shape, array.dtype, device)
+    place = index_of(device, "to_device")
+    return array if place == array.device else on_device(array.to_numpy(), array.shape, array.dtype, place)
 
 
 def on_device(host: Any, shape: tuple[int, ...], dtype: DataType, device: int) -> GPUArray:

@@ -1,9 +1,13 @@
-"""Making arrays: by shape, by value, from host data. All on the current device, in the order of the current stream."""
+"""Making arrays: by shape, by value, from host data. All in the order of the current stream.
+
+On the current device, or on another that `device` says: a number, a gp.cuda.Device, or a text such as "cuda:1". What is
+like an array is made on its device.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,7 +15,7 @@ from pygpukit._core import native
 from pygpukit.array import layout, promotion, scalars
 from pygpukit.array.dlpack import from_dlpack as from_dlpack
 from pygpukit.array.order import columns
-from pygpukit.core.device import current_device
+from pygpukit.core.device import DeviceLike, current_device, index_of
 from pygpukit.core.dtypes import DataType, as_dtype, bool_, float64, int64
 from pygpukit.core.errors import DTypeError, OutOfMemoryError, ShapeError
 
@@ -27,13 +31,34 @@ if TYPE_CHECKING:
 empty = native.empty
 
 
-def full(shape: ShapeLike, fill_value: Any, dtype: DTypeLike | None = None, order: str = "C") -> GPUArray:
+def empty_on(device: DeviceLike, shape: ShapeLike, dtype: DTypeLike | None, order: str | None) -> GPUArray:
+    """empty() of a device; what empty() itself calls where it is given one. None: not said."""
+    return _on(device, empty, shape, "float32" if dtype is None else dtype, order)
+
+
+def _on(device: DeviceLike | None, make: Callable[..., GPUArray], *args: Any) -> GPUArray:
+    if device is None or (type(device) is int and device == native.current_device()):
+        return make(*args)
+    with current_device(device):
+        return make(*args)
+
+
+def full(
+    shape: ShapeLike,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: DeviceLike | None = None,
+) -> GPUArray:
     """A new array with every element set to fill_value, a number or an array that broadcasts.
 
     dtype: the number's own kind (bool, int64, float64, complex128), or the array's, when left out. order: "C", rows
     first, or "F", columns first. Raises ShapeError, DTypeError, OverflowError (an integer that does not fit),
     OutOfMemoryError.
     """
+    if device is not None:
+        return _on(device, full, shape, fill_value, dtype, order)
     if columns(order):
         return full(shape, fill_value, dtype).copy(order="F")
     result_dtype = None if dtype is None else as_dtype(dtype)
@@ -51,8 +76,12 @@ def full(shape: ShapeLike, fill_value: Any, dtype: DTypeLike | None = None, orde
     return _filled(shape, fill_value, as_dtype(type(fill_value) if dtype is None else dtype))
 
 
-def zeros(shape: ShapeLike, dtype: DTypeLike = "float32", order: str = "C") -> GPUArray:
-    """A new array of zeros (of zero bits for types without arithmetic). order and errors as full()."""
+def zeros(
+    shape: ShapeLike, dtype: DTypeLike = "float32", order: str = "C", *, device: DeviceLike | None = None
+) -> GPUArray:
+    """A new array of zeros (of zero bits for types without arithmetic). order, device and errors as full()."""
+    if device is not None:
+        return _on(device, zeros, shape, dtype, order)
     if order != "C" and columns(order):
         return zeros(_reversed(shape), dtype).T
     array = native.empty(shape, dtype)
@@ -61,35 +90,54 @@ def zeros(shape: ShapeLike, dtype: DTypeLike = "float32", order: str = "C") -> G
     return array
 
 
-def ones(shape: ShapeLike, dtype: DTypeLike = "float32", order: str = "C") -> GPUArray:
-    """A new array of ones. order and errors as full()."""
+def ones(
+    shape: ShapeLike, dtype: DTypeLike = "float32", order: str = "C", *, device: DeviceLike | None = None
+) -> GPUArray:
+    """A new array of ones. order, device and errors as full()."""
+    if device is not None:
+        return _on(device, ones, shape, dtype, order)
     if order != "C" and columns(order):
         return ones(_reversed(shape), dtype).T
     return _filled(shape, 1, as_dtype(dtype))
 
 
 def empty_like(
-    array: GPUArray, dtype: DTypeLike | None = None, order: str = "K", *, shape: ShapeLike | None = None
+    array: GPUArray,
+    dtype: DTypeLike | None = None,
+    order: str = "K",
+    *,
+    shape: ShapeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> GPUArray:
     """A new array with the shape and type of another; its contents are undefined.
 
-    dtype, shape, order: others instead.
+    dtype, shape, order, device: others instead.
     """
-    return empty(*_like(array, dtype, order, shape))
+    return _on(array.device if device is None else device, empty, *_like(array, dtype, order, shape))
 
 
 def zeros_like(
-    array: GPUArray, dtype: DTypeLike | None = None, order: str = "K", *, shape: ShapeLike | None = None
+    array: GPUArray,
+    dtype: DTypeLike | None = None,
+    order: str = "K",
+    *,
+    shape: ShapeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> GPUArray:
-    """zeros() with the shape and type of another array. dtype, shape, order: others instead."""
-    return zeros(*_like(array, dtype, order, shape))
+    """zeros() with the shape and type of another array. dtype, shape, order, device: others instead."""
+    return _on(array.device if device is None else device, zeros, *_like(array, dtype, order, shape))
 
 
 def ones_like(
-    array: GPUArray, dtype: DTypeLike | None = None, order: str = "K", *, shape: ShapeLike | None = None
+    array: GPUArray,
+    dtype: DTypeLike | None = None,
+    order: str = "K",
+    *,
+    shape: ShapeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> GPUArray:
-    """ones() with the shape and type of another array. dtype, shape, order: others instead."""
-    return ones(*_like(array, dtype, order, shape))
+    """ones() with the shape and type of another array. dtype, shape, order, device: others instead."""
+    return _on(array.device if device is None else device, ones, *_like(array, dtype, order, shape))
 
 
 def full_like(
@@ -99,17 +147,27 @@ def full_like(
     order: str = "K",
     *,
     shape: ShapeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> GPUArray:
-    """full() with the shape and type of another array. dtype, shape, order: others instead."""
+    """full() with the shape and type of another array. dtype, shape, order, device: others instead."""
     extents, own, result_dtype = _like(array, dtype, order, shape)
-    return full(extents, fill_value, own, result_dtype)
+    return _on(array.device if device is None else device, full, extents, fill_value, own, result_dtype)
 
 
-def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None) -> GPUArray:
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+) -> GPUArray:
     """start, start + step, ... up to but without stop; arange(n) counts from 0.
 
     dtype: int64 when all are integers, else float64, as NumPy. The values are made on the host and copied once.
     """
+    if device is not None:
+        return _on(device, arange, start, stop, step, dtype)
     import numpy as np
 
     if stop is None:
@@ -127,12 +185,14 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: DTyp
     return values if values.dtype == result_dtype else values.astype(result_dtype)
 
 
-def from_numpy(array: np.ndarray[Any, Any]) -> GPUArray:
+def from_numpy(array: np.ndarray[Any, Any], *, device: DeviceLike | None = None) -> GPUArray:
     """A C-contiguous copy of a NumPy array (or scalar) on the device, of the same type; `array` may change afterwards.
 
     Arrays of `ml_dtypes` keep their type; NumPy's uint16 stays uint16 (use .view("bfloat16") on bits).
     Raises DTypeError for types without a counterpart, and for what is not NumPy (see asarray()).
     """
+    if device is not None:
+        return _on(device, from_numpy, array)
     import numpy as np
 
     if not isinstance(array, (np.ndarray, np.generic)):
@@ -148,11 +208,11 @@ def from_numpy(array: np.ndarray[Any, Any]) -> GPUArray:
 
 
 def asarray(
-    obj: Any, dtype: DTypeLike | None = None, *, device: int | None = None, copy: bool | None = None
+    obj: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None, copy: bool | None = None
 ) -> GPUArray:
     """obj as a GPUArray: a GPUArray itself, another library's device array (its memory), NumPy arrays, numbers, lists.
 
-    dtype: as NumPy would choose when left out. device: index of the device to have it on, by default where it is, or
+    dtype: as NumPy would choose when left out. device: the one to have it on, by default where it is, or
     the current one for data of the host. copy: None copies where it must, True always, False raises ValueError instead
     (data of the host and conversions cannot do without). Raises DTypeError for what NumPy cannot make a numeric array
     of, BufferError for device memory that cannot be taken.
@@ -162,10 +222,10 @@ def asarray(
         if copy is False:
             raise ValueError(f"asarray: a {type(obj).__name__} cannot be on the device without a copy; allow it")
         return _from_host(obj, dtype, device)
-    if device is not None and device != array.device:
+    if device is not None and (place := index_of(device, "asarray")) != array.device:
         if copy is False:
-            raise ValueError(f"asarray: device {device} needs a copy of an array on device {array.device}; allow it")
-        array, copy = array.to_device(device), None
+            raise ValueError(f"asarray: device {place} needs a copy of an array on device {array.device}; allow it")
+        array, copy = array.to_device(place), None
     if dtype is not None and array.dtype != as_dtype(dtype):
         if copy is False:
             raise ValueError(f"asarray: {array.dtype} to {as_dtype(dtype)} needs a copy; allow it")
@@ -173,13 +233,20 @@ def asarray(
     return array.clone() if copy else array
 
 
-def array(obj: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True, ndmin: int = 0) -> GPUArray:
+def array(
+    obj: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    copy: bool | None = True,
+    ndmin: int = 0,
+    device: DeviceLike | None = None,
+) -> GPUArray:
     """A new GPUArray with the values of obj: numbers, nested lists, NumPy arrays, arrays of the device.
 
     dtype: as NumPy would choose when left out (float64 for Python floats). copy: True always copies, None where it
-    must, False raises ValueError instead. ndmin: axes at least, put in front. Errors as asarray().
+    must, False raises ValueError instead. ndmin: axes at least, put in front. device and errors as asarray().
     """
-    result = asarray(obj, dtype, copy=copy)
+    result = asarray(obj, dtype, device=device, copy=copy)
     return result.reshape((1,) * (ndmin - result.ndim) + result.shape) if result.ndim < ndmin else result
 
 
@@ -210,7 +277,7 @@ def _taken(obj: Any) -> GPUArray | None:
     return None
 
 
-def _from_host(obj: Any, dtype: DTypeLike | None, device: int | None) -> GPUArray:
+def _from_host(obj: Any, dtype: DTypeLike | None, device: DeviceLike | None) -> GPUArray:
     import numpy as np
 
     if isinstance(obj, (list, tuple)) and _holds_arrays(obj):

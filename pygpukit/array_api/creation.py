@@ -9,7 +9,7 @@ from pygpukit.array import factory
 from pygpukit.array.factory import from_dlpack as from_dlpack
 from pygpukit.array_api._lookup import operation
 from pygpukit.array_api.datatypes import DEFAULT_FLOAT
-from pygpukit.core.device import current_device
+from pygpukit.core.device import DeviceLike, current_device
 from pygpukit.core.dtypes import complex128
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def asarray(
-    obj: Any, /, *, dtype: DTypeLike | None = None, device: int | None = None, copy: bool | None = None
+    obj: Any, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, copy: bool | None = None
 ) -> GPUArray:
     """gp.asarray()."""
     return factory.asarray(obj, dtype, device=device, copy=copy)
@@ -31,59 +31,59 @@ def arange(
     step: float = 1,
     *,
     dtype: DTypeLike | None = None,
-    device: int | None = None,
+    device: DeviceLike | None = None,
 ) -> GPUArray:
     """gp.arange()."""
     with current_device(device):
         return factory.arange(start, stop, step, dtype)
 
 
-def empty(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: int | None = None) -> GPUArray:
+def empty(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """An array with undefined contents."""
     with current_device(device):
         return factory.empty(shape, DEFAULT_FLOAT if dtype is None else dtype)
 
 
-def zeros(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: int | None = None) -> GPUArray:
+def zeros(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """An array of zeros."""
     with current_device(device):
         return factory.zeros(shape, DEFAULT_FLOAT if dtype is None else dtype)
 
 
-def ones(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: int | None = None) -> GPUArray:
+def ones(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """An array of ones."""
     with current_device(device):
         return factory.ones(shape, DEFAULT_FLOAT if dtype is None else dtype)
 
 
 def full(
-    shape: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: int | None = None
+    shape: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> GPUArray:
     """An array with every element set to fill_value; the number's own kind decides the type."""
     with current_device(device):
         return factory.full(shape, fill_value, dtype)
 
 
-def empty_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: int | None = None) -> GPUArray:
+def empty_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """empty() with the shape and, unless given, type and device of x."""
     with current_device(x.device if device is None else device):
         return factory.empty_like(x, dtype)
 
 
-def zeros_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: int | None = None) -> GPUArray:
+def zeros_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """zeros() with the shape and, unless given, type and device of x."""
     with current_device(x.device if device is None else device):
         return factory.zeros_like(x, dtype)
 
 
-def ones_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: int | None = None) -> GPUArray:
+def ones_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """ones() with the shape and, unless given, type and device of x."""
     with current_device(x.device if device is None else device):
         return factory.ones_like(x, dtype)
 
 
 def full_like(
-    x: GPUArray, /, fill_value: Any, *, dtype: DTypeLike | None = None, device: int | None = None
+    x: GPUArray, /, fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> GPUArray:
     """full() with the shape and, unless given, type and device of x."""
     with current_device(x.device if device is None else device):
@@ -97,7 +97,7 @@ def eye(
     *,
     k: int = 0,
     dtype: DTypeLike | None = None,
-    device: int | None = None,
+    device: DeviceLike | None = None,
 ) -> GPUArray:
     """Ones on the k-th diagonal, zeros elsewhere."""
     with current_device(device):
@@ -111,7 +111,7 @@ def linspace(
     num: int,
     *,
     dtype: DTypeLike | None = None,
-    device: int | None = None,
+    device: DeviceLike | None = None,
     endpoint: bool = True,
 ) -> GPUArray:
     """num evenly spaced numbers from start to stop."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex
 
 from pygpukit._core import native
 from pygpukit.core import pretended
@@ -45,20 +46,38 @@ def device_count() -> int:
     return native.device_count()
 
 
-@contextmanager
-def current_device(device: int | None) -> Iterator[None]:
-    """Work of the block goes to that device, on its default stream; None changes nothing.
+DeviceLike = SupportsIndex | str
 
-    Raises DeviceMismatchError for a device that does not exist.
+
+def index_of(device: DeviceLike, what: str) -> int:
+    """The number of a device that is said as a number, a gp.cuda.Device, or a text such as "cuda:1".
+
+    Raises DeviceMismatchError for a device that does not exist, and TypeError for what is no number and no text.
     """
+    remedy = 'give its number, a gp.cuda.Device, or a text such as "cuda:1"'
+    if isinstance(device, str):
+        kind, _, number = device.partition(":")
+        if kind != "cuda" or not number.isdecimal():
+            raise DeviceMismatchError(f"{what}: {device!r} is no device; {remedy}")
+        place = int(number)
+    elif isinstance(device, bool) or not hasattr(device, "__index__"):
+        raise TypeError(f"{what}: {device!r} is no device; {remedy}")
+    else:
+        place = index(device)
+    if not 0 <= place < device_count():
+        raise DeviceMismatchError(f"{what}: there is no device {place}; this process has {device_count()}, from 0 on")
+    return place
+
+
+@contextmanager
+def current_device(device: DeviceLike | None) -> Iterator[None]:
+    """Work of the block goes to that device, on its default stream; None changes nothing. Errors as index_of()."""
     before = native.current_device()
-    if device is None or device == before:
+    if device is None or (place := index_of(device, "device")) == before:
         yield
         return
-    if not 0 <= device < device_count():
-        raise DeviceMismatchError(f"there is no device {device}; this process has {device_count()}, counted from 0")
     stream = native.current_stream()
-    native.set_device(device)
+    native.set_device(place)
     native.set_current_stream(None)
     try:
         yield

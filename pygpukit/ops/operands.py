@@ -85,7 +85,7 @@ def check_devices(what: str, *arrays: GPUArray) -> None:
         if array.device != current:
             raise DeviceMismatchError(
                 f"{what}: array {position} is on device {array.device}, work goes to device {current}; "
-                "copy it there or make its device current"
+                f"copy it by .to({current}), or work where it is: with gp.cuda.Device({array.device}):"
             )
 
 

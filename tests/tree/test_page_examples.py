@@ -72,6 +72,7 @@ PAGES = {
         {0: NUMPY + "x, w = gp.ones((2, 16, 8, 8), 'bfloat16'), gp.ones((8, 16, 3, 3), 'bfloat16')"},
     ),
     "docs/dashboards.md": Page("import os\nassert os.path.getsize('run.pgktrace')", {0: NUMPY}),
+    "docs/devices.md": Page("assert y.device == last and y.to(0).to_numpy().tolist() == [[1.0] * 3] * 2"),
     "docs/fft.md": Page(
         "np.testing.assert_allclose(again.to_numpy(), x.to_numpy(), atol=1e-5)\n"
         "np.testing.assert_allclose(power.to_numpy(), abs(np.fft.rfft(x.to_numpy())) ** 2, rtol=1e-3, atol=1e-3)"

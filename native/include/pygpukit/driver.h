@@ -266,8 +266,8 @@ typedef struct pk_driver {
 const pk_driver *pk_cuda_driver(const char **why);
 /* NULL when pk_cuda_driver() gives a table; else the reason. Creates no context. */
 const char *pk_cuda_probe(void);
-/* The simulated device. Reads PYGPUKIT_SIM once ("sms=8,memory=2GiB,copy_gbps=0,devices=1,workers=0"); NULL and *why on
- * a bad value. */
+/* The simulated devices. Reads PYGPUKIT_SIM once ("sms=8,memory=2GiB,copy_gbps=0,devices=1,workers=0") and
+ * PYGPUKIT_SIM_DEVICES, which says how many devices alone; NULL and *why on a bad value. */
 const pk_driver *pk_sim_driver(const char **why);
 
 #ifdef __cplusplus
