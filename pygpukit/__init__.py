@@ -88,6 +88,7 @@ _SUBMODULES = (
     "random",
     "scheduler",
     "telemetry",
+    "triton",
     "tts",
     "worker",
 )

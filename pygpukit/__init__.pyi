@@ -20,6 +20,7 @@ from pygpukit import profiling as profiling
 from pygpukit import random as random
 from pygpukit import scheduler as scheduler
 from pygpukit import telemetry as telemetry
+from pygpukit import triton as triton
 from pygpukit import tts as tts
 from pygpukit import worker as worker
 from pygpukit._core import __version__ as __version__

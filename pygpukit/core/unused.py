@@ -12,7 +12,7 @@ _SWITCHES = {
     "PYGPUKIT_ALLOW_FP16_TC": "half precision runs on tensor cores wherever there are some",
     "PYGPUKIT_CUBLASLT_SM120": "invariant=False takes cuBLASLt on every device",
     "PYGPUKIT_DISABLE_GROUPED_GEMM": "grouped products have the bits that one at a time would have",
-    "PYGPUKIT_USE_TRITON": "operations run by this package's own kernels",
+    "PYGPUKIT_USE_TRITON": "operations run by the built-in kernels until gp.plugins.replace('triton') says otherwise",
 }
 # Choices of a kernel, which auto and -1 leave open.
 _BY_PROBLEM = "the kernel of attention follows from shapes, types and the device alone"

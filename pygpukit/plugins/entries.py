@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any
 
+from pygpukit._core import __version__
 from pygpukit.core.errors import InvalidSpecError, PluginError
 from pygpukit.core.text import nearest
 
@@ -41,6 +42,13 @@ class Plugin:
         )
 
 
+def _own(name: str, group: str, value: str) -> Plugin:
+    return Plugin(name, group, f"pygpukit {__version__}", value, entry=EntryPoint(name, value, group))
+
+
+OWN = (_own("triton", "pygpukit.backends", "pygpukit.triton.backend:BACKEND"),)
+
+
 def plugins(group: str | None = None) -> list[Plugin]:
     """The plugins that are installed, by group and name; nothing of them is imported.
 
@@ -67,7 +75,8 @@ def plugins(group: str | None = None) -> list[Plugin]:
     """
     if group is not None and group not in GROUPS:
         raise InvalidSpecError(f"group={group!r} is unknown; give one of {', '.join(GROUPS)}", "group")
-    every = [plugin for one in distributions() for plugin in _of(one) if group in (None, plugin.group)]
+    every = [*OWN, *(plugin for one in distributions() for plugin in _of(one))]
+    every = [plugin for plugin in every if group in (None, plugin.group)]
     every = sorted(dict.fromkeys(every), key=lambda one: (GROUPS.index(one.group), one.name, one.distribution))
     return [_unique(plugin, every) for plugin in every]
 

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "docs/cells.md": "tests/jupyter/test_documented_cells.py",
     "docs/contexts.md": "tests/scheduler/test_contexts_page.py",
     "docs/jit.md": "tests/jit/test_jit_page.py",
+    "docs/triton.md": "tests/plugins/test_triton_kernels.py",
     "docs/textures.md": "tests/textures/test_textures_page.py",
 }
 NUMPY = "import numpy as np\nimport pygpukit as gp\n"
