@@ -17,7 +17,9 @@ from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jit.launch.unit import Unit
 from pygpukit.jupyter.card_bench import SweepPoint, bench_html, duration, sweep_html
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, inspected, listings, listings_html, source_lines
+from pygpukit.jupyter.card_profiled import profiled_html
 from pygpukit.profiling.bench import BenchResult
+from pygpukit.worker.nsight import Profiled
 
 __all__ = ["CellResult", "Launch", "SweepPoint", "Verification"]
 
@@ -75,9 +77,9 @@ class Verification(Protocol):
 class CellResult:
     """The outcome of one cell. kernels: by the name they are bound to. unit: the compiled source.
 
-    loaded: False for --no-launch. compile_ms: wall time of the compile or of the look-up. launch, bench, verify, sweep:
-    what was asked for. listing: "ptx", "sass". header: the name under which other cells include it. repr() and
-    text/plain have no time, address, path or identity.
+    loaded: False for --no-launch. compile_ms: wall time of the compile or of the look-up. launch, bench, verify, sweep,
+    profiled: what was asked for. listing: "ptx", "sass". header: the name under which other cells include it. repr()
+    and text/plain have no time, address, path or identity.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class CellResult:
         bench: BenchResult | None = None,
         verify: Sequence[Verification] = (),
         sweep: Sequence[SweepPoint] = (),
+        profiled: Sequence[Profiled] = (),
         listing: Collection[str] = (),
         header: str = "",
     ) -> None:
@@ -104,6 +107,7 @@ class CellResult:
         self.bench = bench
         self.verify = tuple(verify)
         self.sweep = tuple(sweep)
+        self.profiled = tuple(profiled)
         self.listings = listings(unit, self.kernels, listing)
         self._inspected = inspected(unit, self.kernels) if self.listings and unit.image.kind == "sim" else {}
 
@@ -131,6 +135,8 @@ class CellResult:
             yield repr(self.bench)
         if self.sweep:
             yield f"sweep: {', '.join(point.label for point in self.sweep)}"
+        for report in self.profiled:
+            yield f"{report.tool}: {len(report.metrics)} figures of {report.kernel}; print(_.profiled[...]) for them"
         if self.listings:
             yield f"listing: {', '.join(dict.fromkeys(one.kind for one in self.listings))}"
 
@@ -146,6 +152,7 @@ class CellResult:
             parts.append(bench_html(self.bench))
         if self.sweep:
             parts.append(sweep_html(self.sweep))
+        parts += map(profiled_html, self.profiled)
         parts.append(listings_html(source_lines(self.unit.source, self.unit.name), self.listings, card))
         return f'<div class="gk-card {card}"><style>{_style()}</style>{"".join(parts)}</div>'
 

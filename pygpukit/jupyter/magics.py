@@ -78,6 +78,7 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
             verify=outcome.verify,
             bench=outcome.bench,
             sweep=outcome.sweep,
+            profiled=outcome.profiled,
             listing=options.listing,
             header=options.name or "",
         )

@@ -39,6 +39,8 @@ _ARGUMENTS = (
     argument("--bytes", metavar="EXPR", help="bytes that a launch moves, for GB/s"),
     argument("--flops", metavar="EXPR", help="operations that a launch does, for GFLOP/s"),
     argument("--count", action="store_true", default=None, help="count bytes and operations on the simulated device"),
+    argument("--ncu", action="store_true", default=None, help="profile a launch by Nsight Compute, where ncu is found"),
+    argument("--nsys", action="store_true", default=None, help="the same by Nsight Systems, where nsys is found"),
     argument("--sweep", action="append", default=[], metavar="AXIS=VALUES",
              help="measure every value of block, grid, shared or a macro: 'block=64,128'; more than once: all pairs"),
     argument("--ptx", action="store_true", default=None, help="show the PTX"),
@@ -116,6 +118,7 @@ class Options:
     bytes: str | None
     flops: str | None
     count: bool
+    profilers: tuple[str, ...]
     sweep: tuple[str, ...]
     listing: tuple[str, ...]
     check: bool | str | None
@@ -171,6 +174,7 @@ def _options(arguments: Any, defaults: Defaults) -> Options:
         bytes=arguments.bytes,
         flops=arguments.flops,
         count=_first(arguments.count, defaults.count),
+        profilers=tuple(name for name in ("ncu", "nsys") if getattr(arguments, name)),
         sweep=tuple(arguments.sweep),
         listing=tuple(listing),
         check=check_mode(_first(arguments.check, defaults.check)),
@@ -190,7 +194,7 @@ def _options(arguments: Any, defaults: Defaults) -> Options:
 def _consistent(arguments: Any, options: Options) -> None:
     """Refuse options that would silently do nothing."""
     launching = bool(options.inputs or options.outputs or options.grid)
-    for name in ("kernel", "block", "shared", "stream", "verify", "bench", "sweep"):
+    for name in ("kernel", "block", "shared", "stream", "verify", "bench", "ncu", "nsys", "sweep"):
         if getattr(arguments, name) and not launching:
             raise UsageError(f"%%cuda: --{name} is about a launch: give the arguments with -i and -o, or --grid")
     for name in ("bytes", "flops", "count"):
@@ -199,6 +203,10 @@ def _consistent(arguments: Any, options: Options) -> None:
     for name in ("rtol", "atol"):
         if getattr(arguments, name) is not None and options.verify is None:
             raise UsageError(f"%%cuda: --{name} is about a comparison: add --verify")
+    for name in options.profilers:
+        if options.sweep or options.no_launch:
+            other = "sweep" if options.sweep else "no-launch"
+            raise UsageError(f"%%cuda: --{name} is about one launch: leave --{other} out")
     if options.verify is not None and not options.outputs:
         raise UsageError("%%cuda: --verify compares outputs: name the arrays that the kernel writes with -o")
     for name in ("bytes", "flops"):

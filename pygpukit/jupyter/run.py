@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 
 from pygpukit._core import native
 from pygpukit.array.array import GPUArray
-from pygpukit.core.errors import DriverError, KernelArgumentError, NvrtcError
+from pygpukit.core.errors import DriverError, GPUError, KernelArgumentError, NvrtcError
 from pygpukit.jit.launch.kernel import JITKernel
 from pygpukit.jupyter.card import Launch, SweepPoint
 from pygpukit.jupyter.errors import VerificationError, shown_without_frames
@@ -19,6 +19,7 @@ from pygpukit.jupyter.names import Names
 from pygpukit.jupyter.options import Options
 from pygpukit.jupyter.verify import Reference, Verification
 from pygpukit.profiling.bench import BenchResult
+from pygpukit.worker.nsight import Launched, Profiled, find, profiled
 
 _CONFIGURATION = ("grid", "block", "shared_bytes")
 
@@ -34,18 +35,20 @@ class Outcome:
     verify: tuple[Verification, ...] = ()
     bench: BenchResult | None = None
     sweep: tuple[SweepPoint, ...] = ()
+    profiled: tuple[Profiled, ...] = ()
 
 
 def run_once(kernels: Kernels, options: Options, names: Names, publish: Publish) -> Outcome:
     """Launch the cell's kernel; compare and measure it as the options say. `publish` gets the arrays it made."""
     call = _prepared(kernels, options, names, {})
     reference = _reference(call, options)
+    profiled = _profiled(call, options)
     call.start()
     publish(call.arguments.created)
     call.finish()
     verified = reference.compare() if reference else ()
     measured = _measured(call, options) if options.bench else None
-    return Outcome(Launch(call.name, call.grid, call.block, call.shared_bytes), verified, measured)
+    return Outcome(Launch(call.name, call.grid, call.block, call.shared_bytes), verified, measured, profiled=profiled)
 
 
 def run_sweep(
@@ -120,6 +123,19 @@ def _measured(call: Call, options: Options) -> BenchResult:
         return call.bench(work.get("bytes"), work.get("flops"), options.bench_ms)
     finally:
         saved.restore()
+
+
+def _profiled(call: Call, options: Options) -> tuple[Profiled, ...]:
+    """A report of each profiler that was asked for, of the launch as it will be. Raises UsageError where one is not
+    there, GPUError where it fails."""
+    try:
+        programs = [(name, find(name)) for name in options.profilers]
+    except GPUError as error:
+        raise UsageError(f"%%cuda: {error}") from None
+    values = tuple(call.arguments.values.values())
+    launch = Launched(call.kernel.unit, call.kernel.name, call.grid, call.block, call.shared_bytes, values)
+    with shown_without_frames():
+        return tuple(profiled(name, program, launch) for name, program in programs)
 
 
 def _counted(call: Call) -> dict[str, float | None]:
