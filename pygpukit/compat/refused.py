@@ -7,8 +7,7 @@ _LLM_LATER = {
         "AutoLRU LayerStreamingContext LazyModelLoader LoadingStrategy PoolStats SimpleStreaming SlidingWindow "
         "TensorState create_streaming_context"
     ),
-    "stepping a model by hand": ("DecodeBatch DecodeJacobi DecodeM1 DecodeM1Graph DecodeSpeculative DecodeStrategy"),
-    "buffers that the caller keeps": "DecodeBuffers PrefillBuffers",
+    "buffers of a prefill that the caller keeps": "PrefillBuffers",
     "LLaMA 4": "Llama4Attention Llama4Block Llama4Config Llama4MLP Llama4Model",
 }
 LLM_LATER = {name: what for what, names in _LLM_LATER.items() for name in names.split()}

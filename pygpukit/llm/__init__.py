@@ -23,6 +23,12 @@ _HOMES = {
         "load_model_from_safetensors load_qwen3_from_safetensors repack_model_weights repack_norm repack_weight "
         "sample_token"
     ),
+    "pygpukit.compat.decoding.batch": "DecodeBatch",
+    "pygpukit.compat.decoding.buffers": "DecodeBuffers",
+    "pygpukit.compat.decoding.jacobi": "DecodeJacobi",
+    "pygpukit.compat.decoding.m1": "DecodeM1 DecodeM1Graph",
+    "pygpukit.compat.decoding.speculative": "DecodeSpeculative",
+    "pygpukit.compat.decoding.strategy": "DecodeStrategy",
     "pygpukit.compat.fp8": "LinearFP8 dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct",
     "pygpukit.compat.optimisation": (
         "FP8QuantConfig ModelOptimizationInfo PruningConfig QATQuantConfig SparsityConfig"

@@ -1,4 +1,11 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.decoding.batch import DecodeBatch as DecodeBatch
+from pygpukit.compat.decoding.buffers import DecodeBuffers as DecodeBuffers
+from pygpukit.compat.decoding.jacobi import DecodeJacobi as DecodeJacobi
+from pygpukit.compat.decoding.m1 import DecodeM1 as DecodeM1
+from pygpukit.compat.decoding.m1 import DecodeM1Graph as DecodeM1Graph
+from pygpukit.compat.decoding.speculative import DecodeSpeculative as DecodeSpeculative
+from pygpukit.compat.decoding.strategy import DecodeStrategy as DecodeStrategy
 from pygpukit.compat.fp8 import LinearFP8 as LinearFP8
 from pygpukit.compat.fp8 import dequantize_fp8_e4m3_block as dequantize_fp8_e4m3_block
 from pygpukit.compat.fp8 import is_fp8_weight as is_fp8_weight

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.core.elsewhere import Elsewhere
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
 from pygpukit.llm.engine.engine import Engine
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.adapters import Adapter
     from pygpukit.nn.linear.blocks import Blocks
+
+_BY_HAND = "pygpukit.compat.decoding.model"
 
 
 class CausalTransformerModel(Generating):
@@ -317,13 +320,14 @@ class CausalTransformerModel(Generating):
                 for array, values in zip(layer.arrays, arrays, strict=True):
                     native.copy_from_host(array, values)
 
-    def init_jacobi_decode(self, lookahead_k: int = 4, max_seq_len: int = 512) -> None:
-        """Documented; raises InvalidSpecError with what stands in its place: nothing is to be prepared."""
-        raise InvalidSpecError(
-            f'Jacobi decoding is a setting of an answer: stream(..., speculate=gp.llm.Speculation("jacobi", '
-            f"tokens={lookahead_k})); see docs/llm.md",
-            "lookahead_k",
-        )
+    # Decoding by hand, documented
+    init_jacobi_decode = Elsewhere(_BY_HAND)
+    decode_step_self_speculative_lookahead = Elsewhere(_BY_HAND)
+    decode_step_jacobi_lookahead = Elsewhere(_BY_HAND)
+    set_lookahead_confirmed_pos = Elsewhere(_BY_HAND)
+    reset_lookahead_all = Elsewhere(_BY_HAND)
+    commit_lookahead_all = Elsewhere(_BY_HAND)
+    get_lookahead_confirmed_pos = Elsewhere(_BY_HAND)
 
     def __repr__(self) -> str:
         c = self.config

@@ -66,12 +66,14 @@ class Batch:
         return replace(self, tokens=self.tokens[:count], positions=self.positions[:count], slots=self.slots[:count])
 
 
-def new_batch(count: int, blocks: int | None = None) -> Batch:
-    """A batch whose tokens, positions and slots, or blocks of sequences that can have so many, are set later."""
+def new_batch(count: int, blocks: int | None = None, *, follows: bool = False) -> Batch:
+    """A batch whose tokens, positions and slots, or blocks of sequences that can have so many, are set later.
+    follows: as Batch's."""
     from pygpukit.array import factory
 
     slots = (count,) if blocks is None else (count, blocks)
-    return Batch(factory.zeros(count, "int32"), factory.zeros(count, "int32"), factory.zeros(slots, "int32"))
+    tokens, positions = factory.zeros(count, "int32"), factory.zeros(count, "int32")
+    return Batch(tokens, positions, factory.zeros(slots, "int32"), follows=follows)
 
 
 def product(x: Any, weight: GPUArray, kind: str = "") -> Any:

@@ -60,12 +60,20 @@ class KVCache:
     """Keys and values of `count` blocks of `size` positions; which sequence has which is somebody else's to know.
 
     dtype: of floats, or "fp8". Where sequences have several blocks each, size is a multiple of kv_write.PART: a part
-    that attention takes at a time lies in one block then.
+    that attention takes at a time lies in one block then. layers: caches of layers that there are already.
     """
 
-    def __init__(self, config: TransformerConfig, count: int, size: int, dtype: str, name: str) -> None:
+    def __init__(
+        self,
+        config: TransformerConfig,
+        count: int,
+        size: int,
+        dtype: str,
+        name: str,
+        layers: list[LayerCache] | None = None,
+    ) -> None:
         self.config, self.count, self.size, self.dtype = config, count, size, dtype
-        self.layers = [self._layer() for _ in range(config.num_layers)]
+        self.layers = layers or [self._layer() for _ in range(config.num_layers)]
         for number, layer in enumerate(self.layers):
             for array, label in zip(layer.arrays, ("k", "v", "k_scales", "v_scales"), strict=False):
                 array.name = f"{name}/layers.{number:02d}/kv.{label}"

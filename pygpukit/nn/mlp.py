@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.nn.config import TransformerConfig
-from pygpukit.nn.linear.joining import joined
+from pygpukit.nn.linear.joining import joined, part
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.linear.residual import add_product, project_residual
 from pygpukit.nn.norm import Norm
@@ -53,6 +53,41 @@ class MLP:
     def linears(self) -> tuple[LinearBF16, LinearBF16]:
         """Both products."""
         return self._up, self._down
+
+    @property
+    def fc1(self) -> LinearBF16 | None:
+        """The first product of one that is not gated."""
+        return self._up if self.gate_up_proj is None else None
+
+    @property
+    def fc2(self) -> LinearBF16 | None:
+        """The last product of one that is not gated."""
+        return self._down if self.gate_up_proj is None else None
+
+    @property
+    def gate_proj(self) -> LinearBF16 | None:
+        """The rows of gate_up_proj that give gates."""
+        both = self.gate_up_proj
+        return None if both is None else part(both, 0, both.out_features // 2)
+
+    @property
+    def up_proj(self) -> LinearBF16 | None:
+        """The rows of gate_up_proj that are gated."""
+        both = self.gate_up_proj
+        return None if both is None else part(both, both.out_features // 2, both.out_features)
+
+    @property
+    def down_proj(self) -> LinearBF16 | None:
+        """The last product of a gated one."""
+        return None if self.gate_up_proj is None else self._down
+
+    def __call__(self, x: GPUArray) -> GPUArray:
+        """The result for rows x (R, hidden) of the weights' type, each for itself; of their shape and type."""
+        out = native.empty((x.shape[0], self._down.out_features), x.dtype)
+        between = native.empty((x.shape[0], self._down.in_features), x.dtype)
+        self._between(x, None, None, between)
+        self._down.project(between, out, None)
+        return out
 
     def shares(self) -> Iterator[tuple[GPUArray | Blocks, float]]:
         """Each weight, and the share of it that a row reads."""

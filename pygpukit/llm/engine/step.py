@@ -113,6 +113,10 @@ class DecodeSteps:
         """The logits of the last step, float32 (rows, vocabulary); all rows that there is room for."""
         return self._room(1).sampling.logits
 
+    def outputs(self) -> GPUArray:
+        """The last layer's output in the last step, float32 (rows, hidden); all rows that there is room for."""
+        return self._room(1).buffers.x
+
     def follows(self, lines: Several[Line]) -> bool:
         """True if a step of these lines can be launched before the tokens of the one before it are read."""
         if self._rows is None or (size := padded(len(lines))) > self._rows.count:
@@ -145,10 +149,11 @@ class DecodeSteps:
         step.choose()
         return Launched(step, lines, places)
 
-    def capture(self) -> Graph:
-        """The graph of a step of one greedy sequence."""
-        self._room(1)
-        return self._of(1, False, 0, False).capture()
+    def capture(self, count: int = 1) -> Graph:
+        """The graph of a step of one greedy sequence, of one row or of so many that follow each other."""
+        size = padded(count)
+        self._room(size)
+        return self._of(size, False, 0, count > 1).capture()
 
     def forget(self) -> None:
         """A step was broken off."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pygpukit.core.elsewhere import Elsewhere
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.attention.decode import decode, split_fields
 from pygpukit.nn.attention.host import attend_on_host
@@ -11,7 +12,7 @@ from pygpukit.nn.attention.kv_write import SOURCE, write_kv
 from pygpukit.nn.attention.prefill import prefill
 from pygpukit.nn.batch import Batch
 from pygpukit.nn.config import TransformerConfig
-from pygpukit.nn.linear.joining import joined
+from pygpukit.nn.linear.joining import joined, part
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.linear.residual import add_product, project_residual
 from pygpukit.nn.norm import Norm
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pygpukit.nn.rope import Tables
 
 _CALL = SOURCE.structure("AttentionCall")
+_FIXED_CACHE, _BY_HAND = "pygpukit.compat.decoding.fixed_cache", "pygpukit.compat.decoding.attention"
 
 
 class Attention:
@@ -49,7 +51,7 @@ class Attention:
         layer: int = 0,
         sinks: GPUArray | None = None,
     ) -> None:
-        self.config, self.sinks = config, sinks
+        self.config, self.layer, self.sinks = config, layer, sinks
         self.norms = [norm for norm in (q_norm, k_norm) if norm is not None]
         of_rows = q_norm is not None and q_norm.weight.shape != (config.head_dim,)
         self.q_norm, self.k_norm = (None, None) if of_rows else (q_norm, k_norm)
@@ -73,6 +75,20 @@ class Attention:
         post_norm: Norm | None = None,
     ) -> None:
         """x += residual_scale * attention(norm(x)), after post_norm: x float32 (R, hidden). The cache has the keys."""
+        self.compute(x, batch, norm, cache, tables, buffers)
+        scale = self.config.residual_scale
+        add_product(x, self.o_proj, buffers.out, batch.start, post_norm, scale, batch.adapters)
+
+    def compute(
+        self,
+        x: GPUArray,
+        batch: Batch,
+        norm: Norm | None,
+        cache: LayerCache,
+        tables: Tables | None,
+        buffers: AttentionBuffers,
+    ) -> None:
+        """buffers.out: the attention of norm(x), before the last product. The cache has the keys."""
         project_residual(x, self.qkv_proj, buffers.qkv, batch.start, norm, adapters=batch.adapters)
         begin = 0
         for row_norm in self._row_norms:  # queries first
@@ -80,8 +96,21 @@ class Attention:
             row_norm(part, out=part)
             begin = self.q_dim
         self.write_and_attend(batch, cache, tables, buffers)
-        scale = self.config.residual_scale
-        add_product(x, self.o_proj, buffers.out, batch.start, post_norm, scale, batch.adapters)
+
+    @property
+    def q_proj(self) -> LinearBF16:
+        """The rows of qkv_proj that give queries."""
+        return part(self.qkv_proj, 0, self.q_dim)
+
+    @property
+    def k_proj(self) -> LinearBF16:
+        """The rows of qkv_proj that give keys."""
+        return part(self.qkv_proj, self.q_dim, self.q_dim + self.k_dim)
+
+    @property
+    def v_proj(self) -> LinearBF16:
+        """The rows of qkv_proj that give values."""
+        return part(self.qkv_proj, self.q_dim + self.k_dim, self.q_dim + self.k_dim + self.v_dim)
 
     def write_and_attend(
         self, batch: Batch, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers
@@ -132,6 +161,15 @@ class Attention:
             sinks=self.sinks is not None,
             **split_fields(batch, cache),
         )
+
+    # Decoding by hand, documented
+    init_fixed_cache = Elsewhere(_FIXED_CACHE)
+    set_confirmed_pos = Elsewhere(_FIXED_CACHE)
+    reset_lookahead = Elsewhere(_FIXED_CACHE)
+    commit_lookahead = Elsewhere(_FIXED_CACHE)
+    get_confirmed_pos = Elsewhere(_FIXED_CACHE)
+    forward_fixed_cache = Elsewhere(_BY_HAND)
+    forward_fixed_cache_batch = Elsewhere(_BY_HAND)
 
 
 CausalSelfAttention = LlamaAttention = Attention

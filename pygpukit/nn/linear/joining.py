@@ -32,3 +32,9 @@ def joined(weights: Sequence[LinearBF16 | GPUArray | Blocks | None], biases: Seq
         return LinearBF16(weight)
     full = [part.bias if part.bias is not None else factory.zeros(part.out_features, weight.dtype) for part in parts]
     return LinearBF16(weight, concatenate(full))
+
+
+def part(linear: LinearBF16, first: int, end: int) -> LinearBF16:
+    """Rows first to end - 1 of a Linear: views of its memory."""
+    bias = linear.bias
+    return LinearBF16(linear.weight[first:end], None if bias is None else bias[first:end])

@@ -1,0 +1,1 @@
+"""Decoding by hand: the documented strategies, whose caller gives tokens and positions, over the engine's steps."""
