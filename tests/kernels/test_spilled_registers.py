@@ -13,15 +13,20 @@ from pygpukit.ops.nn.attention import decode, mma
 pytestmark = pytest.mark.skipif(bool(nvrtc.missing()), reason=nvrtc.missing() or "NVRTC is here")
 
 
-DECODE = decode.MMA, "pk::attend_rows<pk::half_t, 128, false>"
+STRIDED = decode.MMA, "pk::attend_rows<pk::half_t, 128, false>"
+STRIDED_256 = decode.MMA, "pk::attend_rows<pk::half_t, 256, false>"
+DENSE_256 = decode.MMA, "pk::attend_rows<pk::bfloat16_t, 256, true>"
 PROMPTS = mma.ATTENTION, "pk::attention_mma<pk::bfloat16_t, 128, 64, 128, 4, 1>"
 
 
 @pytest.mark.parametrize(
     ("source", "expression", "arch", "max_bytes"),
     [
-        (*DECODE, "sm_80", 40),  # it was 528: multiples of a row's step
-        (*DECODE, "sm_90a", 40),
+        (*STRIDED, "sm_80", 0),  # it was 528: multiples of a row's step
+        (*STRIDED, "sm_120a", 0),
+        (*STRIDED_256, "sm_90a", 0),  # 88: keys and values that were read ahead together
+        (*STRIDED_256, "sm_100a", 0),  # 328
+        (*DENSE_256, "sm_100a", 0),  # 112
         (*PROMPTS, "sm_80", 0),  # 40 by NVRTC 13.5, 64 by 12.4
         (*PROMPTS, "sm_90a", 64),  # 152 and 232
     ],

@@ -12,6 +12,11 @@ namespace pk {
 
 constexpr int kTile = 16, kWarps = 4, kThreads = 32 * kWarps, kRows = 8;
 constexpr int kPack = 8;  // elements that a lane reads at once
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr bool kManyRegisters = true;  // NVRTC takes more of them for the same
+#else
+constexpr bool kManyRegisters = false;
+#endif
 
 // Two floats, rounded.
 template <class T>
@@ -34,8 +39,8 @@ __device__ __forceinline__ float rest_of(float number, Pair pair, int which) {
 // there; what is held stays otherwise. Whole: elements are neighbours, and packs whole.
 template <bool Whole, int kApart, int kSpans, class T>
 __device__ __forceinline__ void read_row(Held<T, kPack> (&held)[kSpans], const T *row, long long step, int left) {
-  // Its multiples are made anew each time: kept across the loop over keys, they would not fit into registers.
-  if constexpr (!Whole) asm volatile("" : "+l"(step));
+  if constexpr (!Whole) asm volatile("" : "+l"(step));  // nothing made of it is kept across the loop over keys
+  const long long to_next = (kApart - kPack) * step;
 #pragma unroll
   for (int s = 0; s < kSpans; ++s) {
     if constexpr (Whole) {
@@ -44,9 +49,13 @@ __device__ __forceinline__ void read_row(Held<T, kPack> (&held)[kSpans], const T
       Pack<T, kPack> pack = held[s].pack();
 #pragma unroll
       for (int j = 0; j < kPack; ++j) {
-        if (kApart * s + j < left) pack.v[j] = row[(kApart * s + j) * step];
+        if (kApart * s + j < left) pack.v[j] = *row;
+        row += step;
+        // One place at a time: those of a whole row would not fit into registers.
+        asm volatile("" : "+l"(row));
       }
       held[s].keep(pack);
+      row += to_next;
     }
   }
 }
@@ -98,10 +107,17 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
 
   // Of a product's 16 elements along the head, a lane holds four that are neighbours: 2 four, 2 four + 1 and those 8
   // further stand for any that queries and keys agree on. Keys eighth and eighth + 8; what nobody sees stays as it was.
+  // Keys and values of large heads do not fit into registers together where each element has its own place, or the
+  // compiler takes more of them: then the values are read when the keys have been used, and the next keys after those.
+  constexpr bool kTogether = kManyRegisters ? Dim <= 128 && Whole : Dim <= 128 || Whole;
   Held<T, kPack> keys[2][kSpans] = {};
   const auto read_keys = [&] {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
+      if constexpr (!kTogether) {
+#pragma unroll
+        for (int s = 0; s < kSpans; ++s) keys[i][s] = {};
+      }
       const int from = eighth + 8 * i;
       const long long place = __shfl_sync(0xffffffffu, k_place, from);
       const long long step = Whole ? 1 : p.k.step[3];
@@ -111,7 +127,7 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
   // Values 2 four, 2 four + 1 and those 8 further, zeros where nobody sees them: their weights are 0.
   Held<T, kPack> values[4][kHalves] = {};
   const auto read_values = [&] {
-    if (seen != 0xffffffffu) {
+    if (!kTogether || seen != 0xffffffffu) {
 #pragma unroll
       for (int i = 0; i < 4 * kHalves; ++i) values[i / kHalves][i % kHalves] = {};
     }
@@ -126,7 +142,7 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
   };
   find(0);
   read_keys();
-  read_values();
+  if (kTogether) read_values();
 
   // The lane's row of queries, and the keys that it sees. What it has of the row waits in shared memory, where the
   // warp's totals will be.
@@ -149,7 +165,7 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
   float total[kHalves][4][4] = {};  // of rows 2 four and 2 four + 1, elements 64 h + 8 eighth + 2 j and the next
 #pragma unroll 1
   for (int chunk = 0; chunk < chunks; ++chunk) {
-    find(chunk + 1);
+    if (kTogether) find(chunk + 1);
     float score[2][2][4] = {};
 #pragma unroll
     for (int s = 0; s < kSpans; ++s) {
@@ -164,7 +180,10 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
         }
       }
     }
-    read_keys();
+    if (kTogether)
+      read_keys();
+    else
+      read_values();
 
     float weight[4], now = largest;
 #pragma unroll
@@ -217,7 +236,12 @@ __global__ void __launch_bounds__(kThreads, (Dim <= 128 ? 12 : 8) / kWarps)
         mma(T{}, total[h][j], a, low);
       }
     }
-    read_values();
+    if (kTogether) {
+      read_values();
+    } else {
+      find(chunk + 1);
+      read_keys();
+    }
   }
 
   // Sums of the warps, in their order, each as if it had found the largest of all scores.
