@@ -55,6 +55,7 @@ def load(
     progress: bool | OnProgress = True,
     revision: str | None = None,
     quantize: str | None = None,
+    activations: str | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> CausalTransformerModel:
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
@@ -63,18 +64,22 @@ def load(
     "owner/name:Q4_K_M"; revision: of that, a branch, a tag or a commit.
 
     dtype: of weights and cache; bfloat16 on a GPU and float32 on the simulation by default. context: positions of a
-    sequence, at most and by default the model's own, on the simulation 4096. slots: contexts that the KV cache has
-    room for, which any number of shorter sequences share; kv_memory: its size in their place, as bytes, "2GB" or a
-    share of the device's memory, "40%". kv_dtype: "fp8", to keep keys and values in 8 bits with a scale for each head
-    of each position; by default dtype. name: what its memory and launches are called. progress: a bar, or a function
-    (bytes done, bytes in all, tensor). quantize: "int8", "int4" or "fp8", to round the weights of products to, but for
-    those that the file has in few bits; model.quantisation_errors tells what that changes of each, model.text_error()
-    what of a text. config: fields of config.json that count before the model's own; of a model without a config.json
-    what its shapes do not say, such as {"num_attention_heads": 32, "rope_theta": 500000.0}.
+    sequence, at most and by default the model's own, on the simulation 4096. slots: contexts that the KV cache has room
+    for, which any number of shorter sequences share; kv_memory: its size in their place, as bytes, "2GB" or a share of
+    the device's memory, "40%". kv_dtype: "fp8", to keep keys and values in 8 bits with a scale for each head of each
+    position; by default dtype. name: what its memory and launches are called. progress: a bar, or a function (bytes
+    done, bytes in all, tensor). quantize: "int8", "int4" or "fp8", to round the weights of products to, but for those
+    that the file has in few bits; model.quantisation_errors tells what that changes of each, model.text_error() what of
+    a text. activations: "int8", for a folder whose weights are int8 and whose quantization_config has the rows of their
+    products rounded to int8, too (compressed-tensors' int-quantized): products of int8, which sum exactly; by default
+    such weights are multiplied with rows of dtype. config: fields of config.json that count before the model's own; of
+    a model without a config.json what its shapes do not say, such as {"num_attention_heads": 32, "rope_theta":
+    500000.0}.
 
-    Raises ValueError for another quantize, ModelNotFoundError, ModelFileError, OutOfMemoryError; InvalidSpecError for
-    an architecture that is not there, and before any file is read for a context or slots below 1, and for another
-    kv_dtype. Raises ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
+    Raises ValueError for another quantize or activations, ModelNotFoundError, ModelFileError, OutOfMemoryError;
+    InvalidSpecError for an architecture that is not there, activations that the files do not have, and before any file
+    is read for a context or slots below 1, and for another kv_dtype. Raises ModuleNotFoundError where the extra
+    `models` is missing, before anything is fetched or placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
@@ -84,7 +89,7 @@ def load(
         raise TypeError(f"load: model={model!r}; give a name, or the path of a folder or file")
     check_room(context, slots, kv_memory)
     check_kv_dtype(kv_dtype)
-    _check_quantize(quantize)
+    _check_quantize(quantize, activations)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
     coming = Coming(str(model))
@@ -101,6 +106,7 @@ def load(
             spec=spec,
             progress=progress,
             quantize=quantize,
+            activations=activations,
             config=config,
         )
         coming.wait(progress is True)
@@ -126,10 +132,11 @@ def from_checkpoint(
     spec: ModelSpec | None = None,
     progress: bool | OnProgress = False,
     quantize: str | None = None,
+    activations: str | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
-    _check_quantize(quantize)
+    _check_quantize(quantize, activations)
     title = name or checkpoint.name
     where = f"{title}: config.json"
     fields = {**checkpoint.config, **(config or {})}
@@ -138,13 +145,15 @@ def from_checkpoint(
         fields = fields_of(architecture, checkpoint, config or {}, title)
     shape = read_config(architecture, fields, where)
     check_tensors(architecture, shape, checkpoint.names(), biases(architecture, fields, where), title)
+    if activations is not None:
+        _check_activations(checkpoint, shape, title)
     if dtype is None:
         dtype = "float32" if is_sim() else "bfloat16"
     if context is None and is_sim():
         context = 4096
     tokenizer, problem = _tokenizer(checkpoint)  # before anything is on the device
     rounded = None if quantize is None else QuantisingCheckpoint(checkpoint, quantize)
-    loader = Loader(rounded or checkpoint, architecture, shape, dtype, title, progress)
+    loader = Loader(rounded or checkpoint, architecture, shape, dtype, title, progress, activations == "int8")
     with loader:
         model = loader.model(tokenizer, context, slots, spec, kv_memory, kv_dtype)
     model.tokenizer_problem, model.expanded, model.reordered = problem, loader.expanded, loader.reordered
@@ -152,9 +161,24 @@ def from_checkpoint(
     return model
 
 
-def _check_quantize(quantize: str | None) -> None:
+def _check_quantize(quantize: str | None, activations: str | None) -> None:
+    if activations not in (None, "int8"):
+        raise ValueError(f"activations={activations!r}; give 'int8' or None")
     if quantize is not None and quantize not in NAMES:
         raise ValueError(f"quantize={quantize!r}; give {', '.join(map(repr, NAMES))} or None")
+
+
+def _check_activations(checkpoint: Checkpoint, shape: TransformerConfig, title: str) -> None:
+    """Raises InvalidSpecError for a model without products of int8."""
+    rows = (checkpoint.stored(name) for name in checkpoint.names())
+    if shape.num_experts or not any(one is not None and one.int8 is not None for one in rows):
+        what = "is a mixture of experts" if shape.num_experts else "has no such weights"
+        raise InvalidSpecError(
+            f"{title}: activations='int8' needs weights of int8 with a scale a row, and a quantization_config that has "
+            f"activations rounded to int8 without zero points, by token or by one scale; this model {what}; load it "
+            "without activations=",
+            "activations",
+        )
 
 
 def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer | None, str]:
@@ -182,6 +206,7 @@ class Loader(TensorLoader):
         dtype: str,
         title: str,
         progress: bool | OnProgress,
+        rounds: bool = False,
     ) -> None:
         self.architecture, self.config = architecture, config
         super().__init__(
@@ -193,6 +218,7 @@ class Loader(TensorLoader):
             transposed=architecture.transposed,
             what=architecture.name,
             keeps=True,
+            rounds=rounds,
         )
 
     def model(

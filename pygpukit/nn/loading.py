@@ -23,6 +23,8 @@ from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import named
 from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import KINDS, Blocks, Part
+from pygpukit.nn.linear.codes import Int8
+from pygpukit.nn.linear.int8 import LinearInt8
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.norm import Norm
 from pygpukit.ops import host
@@ -62,7 +64,8 @@ class TensorLoader:
 
     prefix: what the file's names have before those that are asked for. transposed: weights are (in, out) in the file.
     what: what needs the tensors, for errors. keeps: whether weights of products stay as they are stored, where products
-    read them: of float32 on the simulated device, with the bits of their values, and of bfloat16 on others.
+    read them: of float32 on the simulated device, with the bits of their values, and of bfloat16 on others. rounds:
+    whether products are of int8 where the file has the rows that go into them rounded, too.
     """
 
     def __init__(
@@ -76,9 +79,11 @@ class TensorLoader:
         transposed: bool = False,
         what: str = "model",
         keeps: bool = False,
+        rounds: bool = False,
     ) -> None:
         self._checkpoint, self._dtype, self._title = checkpoint, as_dtype(dtype), title
         self._kinds = _read_in_products(self._dtype) if keeps else frozenset()
+        self._rounds = rounds
         self._prefix, self._transposed, self._what = prefix, transposed, what
         self._names = set(checkpoint.names())
         self._total = sum(self._size(name) for name in self._names)
@@ -115,6 +120,10 @@ class TensorLoader:
         bias = self._array((rows,), f"{label}.bias") if biased else None
         if bias is not None:
             native.fill(bias, bytes(bias.itemsize))
+        if self._rounds:
+            int8 = self._int8(label, columns, parts, bias)
+            if int8 is not None:
+                return int8
         kept = [
             (self._kept(tensor, count, columns, self._transposed) if keeps else None, count)
             for tensor, _, count in parts
@@ -132,6 +141,38 @@ class TensorLoader:
                 self._copy(str(bias_tensor), (count,), bias[start : start + count])
             start += count
         return LinearBF16(weight, bias)
+
+    def _int8(
+        self, label: str, columns: int, parts: Sequence[tuple[str | None, str | None, int]], bias: GPUArray | None
+    ) -> LinearInt8 | None:
+        """The product of linear() by int8; None where the file's weights are others. Raises InvalidSpecError where one
+        is and another is not, or rows are rounded differently."""
+        kept = [self._stored_as(tensor, count, columns, self._transposed) for tensor, _, count in parts]
+        ways = {"16 bits" if one is None or one.int8 is None else one.int8.row_scale for one in kept}
+        if ways == {"16 bits"}:
+            return None
+        if len(ways) > 1:
+            names = ", ".join(str(tensor) for tensor, *_ in parts)
+            raise InvalidSpecError(
+                f"{self._title}: {names} are multiplied with the same rows, and would have these rounded to int8 with "
+                f"{' and '.join(sorted(_way(way) for way in ways))}; load the "
+                "model without activations=", "activations",
+            )  # fmt: skip
+        rows = sum(count for *_, count in parts)
+        codes = self._array((rows, columns), f"{label}.weight", as_dtype("int8"))
+        scales = self._array((rows,), f"{label}.scales", float32)
+        start = 0
+        for (tensor, bias_tensor, count), stored in zip(parts, kept, strict=True):
+            assert stored is not None and stored.int8 is not None
+            own, name = slice(start, start + count), self._prefix + str(tensor)
+            self._begin(name, codes[own], stored.int8.codes)
+            self._begin(name, scales[own], stored.int8.scales)
+            if bias is not None and self.has(bias_tensor):
+                self._copy(str(bias_tensor), (count,), bias[own])
+            start += count
+        (row_scale,) = ways
+        assert row_scale is None or isinstance(row_scale, float)
+        return LinearInt8(Int8.of(codes, scales, self._dtype, row_scale), bias)
 
     def rows(self, tensor: str, label: str, shape: tuple[int, int]) -> GPUArray | Blocks:
         """One tensor whose rows are looked up, or multiplied with: as it is stored where it may be."""
@@ -196,14 +237,16 @@ class TensorLoader:
 
     def _kept(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> Stored | None:
         """The rows of a weight that stay in the type of the file; None where their values are made."""
-        shape = (columns, rows) if transposed else (rows, columns)
-        name = self._prefix + str(tensor)
-        if not self._kinds or name not in self._names or self._checkpoint.shape(name) != shape:
+        stored = self._stored_as(tensor, rows, columns, transposed) if self._kinds else None
+        return None if stored is None or stored.kind not in self._kinds else stored
+
+    def _stored_as(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> Stored | None:
+        """A weight as it is stored; None where it has another shape than that."""
+        name, shape = self._prefix + str(tensor), (columns, rows) if transposed else (rows, columns)
+        if name not in self._names or self._checkpoint.shape(name) != shape:
             return None
         stored = self._checkpoint.stored(name)
-        if stored is None or stored.kind not in self._kinds or stored.is_transposed != transposed:
-            return None
-        return stored
+        return None if stored is None or stored.is_transposed != transposed else stored
 
     def _blocks(self, label: str, columns: int, parts: list[tuple[Stored, int]]) -> Blocks:
         """Room for rows of those types; neighbours of one type and order of columns share theirs."""
@@ -251,7 +294,9 @@ class TensorLoader:
 
     def _size(self, name: str) -> int:
         """Bytes of a tensor on the device."""
-        stored = self._checkpoint.stored(name) if self._kinds else None
+        stored = self._checkpoint.stored(name) if self._kinds or self._rounds else None
+        if stored is not None and stored.int8 is not None and self._rounds:
+            return _count(self._checkpoint.shape(name)) + self._checkpoint.shape(name)[0] * float32.itemsize
         if stored is not None and stored.kind in self._kinds:
             return named(stored.kind).size(self._checkpoint.shape(name))
         return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
@@ -313,6 +358,13 @@ def _read_in_products(dtype: DataType) -> frozenset[str]:
     if host.computes():
         return frozenset(KINDS if dtype == float32 else ())
     return frozenset(in_blocks.KINDS if dtype in in_blocks.TYPES else ())
+
+
+def _way(row_scale: float | str | None) -> str:
+    """The scale of rounded rows, for an error."""
+    if isinstance(row_scale, float):
+        return f"{row_scale:.6g}"
+    return row_scale or "a scale of each"
 
 
 def _same_order(one: Stored, other: Stored) -> bool:

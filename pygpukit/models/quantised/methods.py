@@ -157,17 +157,39 @@ def _compressed(config: Mapping[str, Any]) -> Method | str:
             return f" to {bits!r:.20} bits"
         numbers.add(bits)
     widths = tuple(sorted(numbers or {8}))
+    rounds = _rounds(groups) if layout == "int-quantized" else None
 
     def find(stored: Tensors, name: str) -> Weight | None:
         stem = name.removesuffix(".weight_packed")
         if stem == name:
-            return scaled(stored, name, None, True)
+            return scaled(stored, name, None, True, rounds)
         scale, overall = f"{stem}.weight_scale", f"{stem}.weight_global_scale"
         if stored.dtype(name) != uint8:
             return Packed(stem, widths)
         return NVFP4(name, scale, overall, divides=True) if overall in stored.names else MXFP4(name, scale)
 
     return Method(find)
+
+
+def _rounds(groups: Any) -> str | None:
+    """The scales by which all groups have activations rounded to int8 without zeros: "dynamic", of each row, or
+    "static", of the file. None where they do not, or differently."""
+    kinds: set[str] = set()
+    for group in groups.values() if isinstance(groups, Mapping) else ():
+        rows = group.get("input_activations")
+        if not isinstance(rows, Mapping):
+            return None
+        own = rows.get("num_bits", 8), rows.get("type", "int"), rows.get("symmetric", True)
+        if own != (8, "int", True):
+            return None
+        is_dynamic, strategy = rows.get("dynamic", False), rows.get("strategy")
+        if is_dynamic is True and strategy in (None, "token"):
+            kinds.add("dynamic")
+        elif is_dynamic is False and strategy in (None, "tensor"):
+            kinds.add("static")
+        else:
+            return None
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 _METHODS: dict[str, Callable[[Mapping[str, Any]], Method | str]] = {

@@ -12,7 +12,7 @@ from pygpukit.core.dtypes import bfloat16, float8_e4m3, float8_e5m2, float16, in
 from pygpukit.models.quantised.blocks import longest, of_bytes, of_ints
 from pygpukit.models.quantised.codes import powers
 from pygpukit.models.quantised.tensors import SCALES, Tensors
-from pygpukit.models.stored import Stored
+from pygpukit.models.stored import Int8Rows, Stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,18 +24,21 @@ CODES = (*FLOATS, int8, uint8)
 WEIGHT = ".weight"
 _BLOCK = (128, 128)
 _WITH_ZEROS = tuple((scale, int8, int8) for scale in (float16, bfloat16))  # types of blocks' scales, zeros and codes
+_ROW_SCALE = ".input_scale"
 _FORMAT = ".weight_format"  # bitsandbytes: 0 for rows as they are
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """(code - zero) * scale. zero: the codes of zero; block: how long blocks are, if it is given."""
+    """(code - zero) * scale. zero: the codes of zero; block: how long blocks are, if it is given; rounds: "dynamic" or
+    "static" where the configuration has rows rounded to int8 before they are multiplied with it."""
 
     code: str
     scale: str
     zero: str | None = None
     block: tuple[int, int] | None = None
     divisor: float = 1.0
+    rounds: str | None = None
 
     kind = "8 bits with scales"
 
@@ -103,7 +106,27 @@ class Scaled:
                 scales[(codes & 127 == 127).reshape(*scales.shape, -1).any(-1)] = np.nan
             return of_bytes(codes, scales)
 
-        return Stored(f"{known}_{values}", rows)
+        has_rows = known == "I8" and count in (1, shape[0])
+        return Stored(f"{known}_{values}", rows, int8=self._int8(stored) if has_rows else None)
+
+    def _int8(self, stored: Tensors) -> Int8Rows | None:
+        """Codes and scales of rows, where rows of activations are rounded, too."""
+        name = f"{self.code.removesuffix(WEIGHT)}{_ROW_SCALE}"
+        scale = None
+        if self.rounds == "static":
+            if name not in stored.names or stored.shape(name) not in ((), (1,), (1, 1)):
+                return None
+            scale = float(stored.floats(name).reshape(())[()])
+        if self.rounds is None or (scale is not None and not 0 < scale < float("inf")):
+            return None
+
+        def scales() -> Array:
+            import numpy as np
+
+            steps = self._steps(stored).astype(np.float32).reshape(-1)
+            return np.ascontiguousarray(np.broadcast_to(steps, self.shape(stored)[:1]))
+
+        return Int8Rows(lambda: stored.read(self.code), scales, scale)
 
     def _steps(self, stored: Tensors) -> Array:
         if stored.dtype(self.scale) == uint8:
@@ -111,7 +134,9 @@ class Scaled:
         return stored.floats(self.scale)
 
 
-def scaled(stored: Tensors, name: str, block: tuple[int, int] | None, quantised: bool) -> Scaled | None:
+def scaled(
+    stored: Tensors, name: str, block: tuple[int, int] | None, quantised: bool, rounds: str | None = None
+) -> Scaled | None:
     """The weight of that name if it has 8 bits; None if it has not. Raises ModelFileError for one without a scale."""
     kind = stored.dtype(name)
     if not name.endswith(WEIGHT) or kind not in CODES:
@@ -122,7 +147,7 @@ def scaled(stored: Tensors, name: str, block: tuple[int, int] | None, quantised:
     scale = next((other for other in (f"{name}_scale_inv", f"{name}_scale") if other in stored.names), None)
     if scale is not None and kind != uint8:
         zero = f"{name}_zero_point"
-        return Scaled(name, scale, zero if zero in stored.names else None, block)
+        return Scaled(name, scale, zero if zero in stored.names else None, block, rounds=rounds)
     if quantised or kind not in FLOATS:
         raise stored.error(f"the weight {name!r} is {kind.name} and has no scale beside it")
     return None

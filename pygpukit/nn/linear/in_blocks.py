@@ -46,14 +46,12 @@ def product(
 ) -> None:
     """out = epilogue(x W^T + bias), as LinearBF16.project(): one launch a part of the weight. silu: of one part."""
     rows, width, first = x.shape[0], out.shape[1], 0
-    in_file_order, order = x, None
+    rows_of_x, order = x, None
     tiles = _TILES[0] if rows <= 8 * _TILES[0] else _TILES[-1]
     for part in weight.parts:
         if part.order is not order:
-            order, x = (
-                part.order,
-                in_file_order if part.order is None else take(in_file_order, part.order, 1, mode="clip"),
-            )
+            order = part.order
+            x = rows_of_x if order is None else take(rows_of_x, order, 1, mode="clip")
         columns = part.array.shape[0] // (2 if epilogue == "silu" else 1)
         own = None if bias is None else bias[first : first + part.array.shape[0]]
         call = struct.pack(  # in_blocks.cu: BlocksCall

@@ -10,7 +10,7 @@ from pygpukit import kernels
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core import device
-from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
+from pygpukit.core.dtypes import bfloat16, float16, float32
 from pygpukit.core.errors import ShapeError
 from pygpukit.nn.batch import product
 from pygpukit.nn.linear import in_blocks, tensor
@@ -31,7 +31,7 @@ SOURCE = kernels.KernelSpec(__file__, "linear.cu", options=kernels.SAME_BITS)
 GEMV = kernels.KernelSpec(__file__, "one_row.cu", options=kernels.SAME_BITS)
 _THREADS = 256  # linear.cuh: kThreads
 _COLUMNS = 8  # linear.cuh: kWarps
-_EPILOGUES = {
+EPILOGUES = {
     "store": "pk::kStore",
     "add": "pk::kAdd",
     "gelu": "pk::kGelu",
@@ -134,7 +134,7 @@ class LinearBF16:
         if self.bias is not None:
             result += host.values(self.bias)
         with np.errstate(all="ignore"):
-            result = _apply_on_host(result, epilogue)
+            result = apply_on_host(result, epilogue)
         if epilogue == "add":
             result += host.values(out)
         host.store(out, result)
@@ -163,18 +163,18 @@ class LinearBF16:
         if weight.dtype in tensor.TYPES:
             operands, pairs = (weight, bias, out), epilogue == "silu"
             if rows == 1 and (count := tensor.one_row_stages(self.in_features, pairs)):
-                tensor.one_row(types, _EPILOGUES[epilogue], count, x, operands, call, norm, overlaps, bests)
+                tensor.one_row(types, EPILOGUES[epilogue], count, x, operands, call, norm, overlaps, bests)
                 return
             if norm is not None:
                 x = self._normalised(x, norm)
-            tensor.some_rows(types, _EPILOGUES[epilogue], x, operands, call, overlaps)
+            tensor.some_rows(types, EPILOGUES[epilogue], x, operands, call, overlaps)
             return
         if rows == 1 and (stages := self._stages()):
             arrays: tuple[GPUArray, ...] = (x, weight, bias, out)
-            expression = f"pk::row_linear<{types}, {_EPILOGUES[epilogue]}, {stages}>"
+            expression = f"pk::row_linear<{types}, {EPILOGUES[epilogue]}, {stages}>"
             if norm is not None:
                 arrays = x, norm.weight, norm.shift, weight, bias, out
-                expression = f"pk::norm_linear<{types}, {_EPILOGUES[epilogue]}, {norm.centered}, {stages}>"
+                expression = f"pk::norm_linear<{types}, {EPILOGUES[epilogue]}, {norm.centered}, {stages}>"
                 if bests is not None:
                     arrays += (bests,)
                     expression = f"pk::norm_logits<{CTYPES[weight.dtype.name]}, {norm.centered}, {stages}>"
@@ -183,7 +183,7 @@ class LinearBF16:
             return
         if norm is not None:
             x = self._normalised(x, norm)
-        spec = SOURCE.of(f"pk::linear<{types}, {_ROWS}, {_EPILOGUES[epilogue]}>", overlapping=overlaps)
+        spec = SOURCE.of(f"pk::linear<{types}, {_ROWS}, {EPILOGUES[epilogue]}>", overlapping=overlaps)
         grid = (-(-out.shape[1] // _COLUMNS), -(-rows // _ROWS), 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, weight, bias, out, call)
 
@@ -219,7 +219,7 @@ class LinearBF16:
         """Bias and epilogue of a product (R, rows of the weight)."""
         bias = result if self.bias is None else self.bias
         types = f"{CTYPES[self.weight.dtype.name]}, {CTYPES[out.dtype.name]}"
-        spec = SOURCE.of(f"pk::after_product<{types}, {_EPILOGUES[epilogue]}>")
+        spec = SOURCE.of(f"pk::after_product<{types}, {EPILOGUES[epilogue]}>")
         each = _LOAD // self.weight.itemsize
         grid = (-(-out.shape[1] // (_THREADS * each)), out.shape[0], 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), result, bias, out, self._call(out.shape[0], out.shape[1], None))
@@ -257,47 +257,48 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     for dtype in _TYPES:
         ctype = CTYPES[dtype.name]
         yield tuple(f"pk::norm_rows<{ctype}, {centered}>" for centered in ("false", "true"))
-        forms = list(dict.fromkeys(_forms(dtype)))
+        own = list(dict.fromkeys(forms(dtype.name)))
         if dtype not in tensor.TYPES:
-            yield tuple(f"pk::linear<{ctype}, {out}, {_ROWS}, {epilogue}>" for out, epilogue in forms)
-        yield tuple(f"pk::after_product<{ctype}, {out}, {epilogue}>" for out, epilogue in forms)
+            yield tuple(f"pk::linear<{ctype}, {out}, {_ROWS}, {epilogue}>" for out, epilogue in own)
+        yield tuple(f"pk::after_product<{ctype}, {out}, {epilogue}>" for out, epilogue in own)
 
 
 @tensor.SOURCE.lists
 def tensor_instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that a product of few rows on tensor cores can ask for."""
     for dtype in tensor.TYPES:
-        yield from tensor.expressions(CTYPES[dtype.name], list(dict.fromkeys(_forms(dtype))))
+        yield from tensor.expressions(CTYPES[dtype.name], list(dict.fromkeys(forms(dtype.name))))
 
 
 @GEMV.lists
 def row_instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that a product of one row of float32 can ask for."""
     ctype = CTYPES["float32"]
-    forms = list(dict.fromkeys(_forms(float32)))
+    own = list(dict.fromkeys(forms("float32")))
     for stages in STAGES:
-        yield tuple(f"pk::row_linear<{ctype}, {out}, {epilogue}, {stages}>" for out, epilogue in forms)
+        yield tuple(f"pk::row_linear<{ctype}, {out}, {epilogue}, {stages}>" for out, epilogue in own)
         for centered in ("false", "true"):
             yield (
                 f"pk::norm_logits<{ctype}, {centered}, {stages}>",
                 *(
                     f"pk::norm_linear<{ctype}, {out}, {epilogue}, {centered}, {stages}>"
-                    for out, epilogue in forms
-                    if epilogue != _EPILOGUES["add"]
+                    for out, epilogue in own
+                    if epilogue != EPILOGUES["add"]
                 ),
             )
 
 
-def _forms(dtype: DataType) -> Iterator[tuple[str, str]]:
+def forms(dtype: str) -> Iterator[tuple[str, str]]:
     """(type of the result, epilogue) that models use."""
-    for epilogue in _EPILOGUES:
+    for epilogue in EPILOGUES:
         if epilogue != "add":
-            yield CTYPES[dtype.name], _EPILOGUES[epilogue]
-    yield CTYPES["float32"], _EPILOGUES["store"]
-    yield CTYPES["float32"], _EPILOGUES["add"]
+            yield CTYPES[dtype], EPILOGUES[epilogue]
+    yield CTYPES["float32"], EPILOGUES["store"]
+    yield CTYPES["float32"], EPILOGUES["add"]
 
 
-def _apply_on_host(x: Any, epilogue: Epilogue) -> Any:
+def apply_on_host(x: Any, epilogue: Epilogue) -> Any:
+    """An epilogue of float32 products, inside a host launch; "add" is the caller's."""
     import numpy as np
 
     from pygpukit.ops.elementwise.host_functions import gelu
