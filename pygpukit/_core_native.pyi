@@ -119,9 +119,10 @@ def host_attention(
     window: int = ...,
     cap: float = ...,
     sinks: Any = ...,
+    chunk: int = ...,
 ) -> None:
     """sim only, a host launch: what rows, whose keys are in the cache already, see of it, each up to its own position. sinks: float32
-    (heads,), scores that take their part of the weights and have no value."""
+    (heads,), scores that take their part of the weights and have no value. chunk: a row sees the keys from the last multiple of it on; 0: all."""
 
 def host_attend(
     q: Any,
@@ -134,6 +135,7 @@ def host_attend(
     window: int = ...,
     cap: float = ...,
     sinks: Any = ...,
+    chunk: int = ...,
 ) -> None:
     """As host_attention(), at once, on NumPy's float32 memory: q and out (R, heads * dim), slots (R, blocks). GIL released."""
 

@@ -179,11 +179,12 @@ void host_place(const py::object &qkv, const py::object &positions, const py::ob
 
 void host_attention(const py::object &qkv, const py::object &positions, const py::object &slots, const py::object &k,
                     const py::object &v, const py::object &out, float scale, int64_t window, float cap,
-                    const py::object &sinks) {
+                    const py::object &sinks, int64_t chunk) {
   Arrays kept;
   host::Attention all = attention_of(qkv, positions, slots, k, v, &kept);
   all.out = at(checked_array(out, PK_FLOAT32, {all.rows, all.heads * all.dim}, "out", &kept));
   all.window = window;
+  all.chunk = chunk;
   all.scale = scale;
   all.cap = cap;
   if (!sinks.is_none()) all.sinks = at(checked_array(sinks, PK_FLOAT32, {all.heads}, "sinks", &kept));
@@ -270,7 +271,7 @@ py::buffer_info checked_buffer(const py::buffer &buffer, const char *format, int
 // As host_attention(), on memory of NumPy and at once. q: (rows, heads dim), slots: (rows, blocks).
 void host_attend(const py::buffer &q, const py::buffer &positions, const py::buffer &slots, const py::buffer &k,
                  const py::buffer &v, const py::buffer &out, float scale, int64_t window, float cap,
-                 const py::object &sinks) {
+                 const py::object &sinks, int64_t chunk) {
   const py::buffer_info queries = checked_buffer(q, "f", 2, "q"),
                         where = checked_buffer(positions, "i", 1, "positions"),
                         table = checked_buffer(slots, "i", 2, "slots"), keys = checked_buffer(k, "f", 4, "k"),
@@ -291,6 +292,7 @@ void host_attend(const py::buffer &q, const py::buffer &positions, const py::buf
   all.blocks = table.shape[1];
   all.heads = all.dim > 0 ? all.width / all.dim : 0;
   all.window = window;
+  all.chunk = chunk;
   all.scale = scale;
   all.cap = cap;
   if (all.heads < 1 || all.kv_heads < 1 || all.heads * all.dim != all.width || all.heads % all.kv_heads != 0 ||
@@ -318,9 +320,10 @@ void bind_host_model(py::module_ &m) {
         py::arg("tables") = py::none(), py::arg("q_norm") = py::none(), py::arg("k_norm") = py::none());
   m.def("host_attention", host_attention, py::arg("qkv"), py::arg("positions"), py::arg("slots"), py::arg("k"),
         py::arg("v"), py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F,
-        py::arg("sinks") = py::none());
+        py::arg("sinks") = py::none(), py::arg("chunk") = 0);
   m.def("host_attend", host_attend, py::arg("q"), py::arg("positions"), py::arg("slots"), py::arg("k"), py::arg("v"),
-        py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F, py::arg("sinks") = py::none());
+        py::arg("out"), py::arg("scale"), py::arg("window") = 0, py::arg("cap") = 0.0F, py::arg("sinks") = py::none(),
+        py::arg("chunk") = 0);
   m.def("host_rows", host_rows, py::arg("numbers"), py::arg("part"), py::arg("out"));
   m.def("host_kernels", [] { return host::kernels().name; });
   m.def("host_threads", [] { return crew_size(); });

@@ -45,7 +45,8 @@ void place_row(const Attention &a, int64_t row) {
 }
 
 void see(const Attention &a, int64_t row, int64_t head) {
-  const int64_t end = a.positions[row] + 1, first = a.window > 0 ? std::max<int64_t>(0, end - a.window) : 0;
+  const int64_t end = a.positions[row] + 1, chunk = a.chunk > 0 ? (end - 1) / a.chunk * a.chunk : 0;
+  const int64_t first = a.window > 0 ? std::max(chunk, end - a.window) : chunk;
   const int64_t keys = end - first, group = head / (a.heads / a.kv_heads) * a.size * a.dim;
   if (static_cast<int64_t>(t_scores.size()) < keys) t_scores.resize(static_cast<size_t>(keys));
   kernels().look({.q = a.qkv + row * a.width + head * a.dim,

@@ -16,6 +16,7 @@ struct Attention {
   float *out;  // (rows, heads dim)
   int64_t rows, width, heads, kv_heads, dim, half, size, slot_count, blocks, table_rows;
   int64_t window;      // 0: all keys are seen
+  int64_t chunk;       // keys are seen from the last multiple of this on; 0: all
   float scale;         // that scores are multiplied by
   float cap;           // c of the soft cap c * tanh(score / c); 0: none
   const float *sinks;  // of each head of queries a score without a value, or null

@@ -8,9 +8,15 @@ _LLM_LATER = {
         "TensorState create_streaming_context"
     ),
     "buffers of a prefill that the caller keeps": "PrefillBuffers",
-    "LLaMA 4": "Llama4Attention Llama4Block Llama4Config Llama4MLP Llama4Model",
 }
 LLM_LATER = {name: what for what, names in _LLM_LATER.items() for name in names.split()}
+LLM_INSTEAD = {
+    "Llama4Attention": "its chunks and layers without rotation are in Attention, by TransformerConfig",
+    "Llama4Block": "its layers are TransformerBlock",
+    "Llama4Config": "config.json is read by load(); TransformerConfig has the fields",
+    "Llama4MLP": "its dense layers are MLP, its mixtures MoELayer",
+    "Llama4Model": "load() reads Llama 4 (text) with its experts, and has the loop, the cache and the tokenizer",
+}
 _NOT_OF_KOKORO = {
     "PLBERTEncoder": "Kokoro's is an ALBERT, one layer applied again and again: ALBERTEncoder",
     "BertLayer": "Kokoro's is an ALBERT: ALBERTLayer",
@@ -28,6 +34,8 @@ def refusal(module: str, name: str) -> str:
     full = f"{module}.{name}"
     if module == "pygpukit.llm" and name in LLM_LATER:
         return f"{full} is not there yet: {LLM_LATER[name]} comes later (docs/llm.md)"
+    if module == "pygpukit.llm" and name in LLM_INSTEAD:
+        return f"{full} is no class of its own: {LLM_INSTEAD[name]} (docs/llm.md)"
     if module == "pygpukit.tts" and name in _NOT_OF_KOKORO:
         return f"{full} is no part of Kokoro-82M: {_NOT_OF_KOKORO[name]} (docs/synthesis.md)"
     return f"module {module!r} has no attribute {name!r}"

@@ -11,6 +11,7 @@ from pygpukit.array import factory
 from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.models.convert import convert
+from pygpukit.models.heads import halves
 from pygpukit.models.peft import LowRank, read_adapter
 from pygpukit.nn.linear.adapters import Adapter, Pair
 from pygpukit.nn.linear.layer import LinearBF16
@@ -30,11 +31,12 @@ _RANKS = 32  # filled up with zeros to a multiple: products want whole packs
 
 
 class _Place(NamedTuple):
-    """Rows first .. first + rows - 1 of a product."""
+    """Rows first .. first + rows - 1 of a product. paired: heads whose rows files order in pairs, else 0."""
 
     linear: LinearBF16
     first: int
     rows: int
+    paired: int = 0
 
 
 def load_adapter(
@@ -73,7 +75,9 @@ def _joined(linear: LinearBF16, parts: list[tuple[_Place, LowRank]], label: str)
     for place, pair in parts:
         end = first + len(pair.down)
         down[first:end] = pair.down
-        up[place.first : place.first + place.rows, first:end] = pair.up
+        up[place.first : place.first + place.rows, first:end] = (
+            halves(pair.up, place.paired) if place.paired else pair.up
+        )
         first = end
     return Pair(_linear(linear, down, f"{label}/down"), _linear(linear, up, f"{label}/up"))
 
@@ -98,8 +102,9 @@ def _of_attention(names: Names, attn: Attention) -> Iterator[tuple[str | None, _
     if names["qkv_combined"]:
         yield names["q_proj"], _Place(attn.qkv_proj, 0, q + 2 * kv)
     else:
-        yield names["q_proj"], _Place(attn.qkv_proj, 0, q)
-        yield names["k_proj"], _Place(attn.qkv_proj, q, kv)
+        paired = (attn.num_heads, attn.num_kv_heads) if names["paired_heads"] else (0, 0)
+        yield names["q_proj"], _Place(attn.qkv_proj, 0, q, paired[0])
+        yield names["k_proj"], _Place(attn.qkv_proj, q, kv, paired[1])
         yield names["v_proj"], _Place(attn.qkv_proj, q + kv, kv)
     yield names["o_proj"], _Place(attn.o_proj, 0, attn.o_proj.out_features)
 

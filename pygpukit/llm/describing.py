@@ -140,7 +140,10 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         lines.append(
             WeightLine(name, kind, shape, layers, sum(size for _, size, _ in own), sum(n for *_, n in own), share)
         )
-    read = [min(context, config.window_of(layer) or context) for layer in range(config.num_layers)]
+    read = [
+        min(context, config.window_of(layer) or context, config.chunk_of(layer) or context)
+        for layer in range(config.num_layers)
+    ]
     kv_dtype = model.engine.kv_dtype
     kv_token_bytes = bytes_per_token(config, kv_dtype)
     kv_bytes = sum(read) * kv_token_bytes // config.num_layers

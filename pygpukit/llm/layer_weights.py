@@ -44,6 +44,9 @@ class LayerWeights:
             "expert_gate_proj": (config.expert_size, width),
             "expert_up_proj": (config.expert_size, width),
             "expert_down_proj": (width, config.expert_size),
+            "shared_gate_proj": (config.expert_size, width),
+            "shared_up_proj": (config.expert_size, width),
+            "shared_down_proj": (width, config.expert_size),
         }
 
     def linear(self, label: str, *roles: str) -> LinearBF16:
@@ -70,7 +73,7 @@ class LayerWeights:
         """All experts of a mixture."""
         gate_up = self._of_experts("experts_gate_up", "expert_gate_proj", "expert_up_proj")
         down = self._of_experts("experts_down", "expert_down_proj")
-        return Experts(self.config.num_experts or 0, gate_up, down)
+        return Experts(self.config.num_experts or 0, gate_up, down, weighs_rows=self.config.routing.weighs_rows)
 
     def _of_experts(self, label: str, *roles: str) -> LinearBF16:
         """One product of these weights of each expert, the experts below each other."""
@@ -95,7 +98,7 @@ class LayerWeights:
                 ("experts_down", (config.hidden_size, config.expert_size)),
             )
         )
-        return Experts(count, gate_up, down, gate)
+        return Experts(count, gate_up, down, gate, config.routing.weighs_rows)
 
     def sinks(self) -> GPUArray:
         """A score of each head of queries that takes its part of the weights, float32."""
@@ -109,6 +112,10 @@ class LayerWeights:
     def head_norm(self, role: str) -> Norm:
         """A norm of each head."""
         return self._norm(role, self.config.head_dim)
+
+    def plain_head_norm(self, label: str) -> Norm:
+        """A norm of each head without weights in the file."""
+        return self._loader.plain_norm(f"layers.{self.number:02d}/{label}", self.config.head_dim, self.config.norm_eps)
 
     def norm_of_heads(self, role: str, product: str) -> Norm:
         """A norm of all heads together that a product gives."""

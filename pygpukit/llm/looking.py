@@ -38,6 +38,9 @@ def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
         scores = np.tanh(scores / np.float32(attn.cap)) * np.float32(attn.cap)
     back = np.arange(len(ids))[:, None] - np.arange(len(ids))
     scores[:, (back < 0) | (back >= (attn.window or len(ids)))] = -np.inf
+    if attn.chunk is not None:
+        chunk = np.arange(len(ids)) // attn.chunk
+        scores[:, chunk[:, None] != chunk] = -np.inf
     sinks = np.full((len(scores), 1, 1), -np.inf, np.float32)
     if attn.sinks is not None:
         sinks[:, 0, 0] = attn.sinks.to_numpy()

@@ -25,6 +25,7 @@ from pygpukit.llm.models import (
     read_config,
 )
 from pygpukit.llm.models.shapes import fields_of
+from pygpukit.models.heads import halves
 from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
 from pygpukit.models.tokenizer.ending import generation_of
 from pygpukit.nn.config import TransformerConfig
@@ -256,6 +257,13 @@ class Loader(TensorLoader):
             kv_memory=kv_memory,
             kv_dtype=kv_dtype,
         )
+
+    def _ordered(self, name: str, values: Any) -> Any:
+        """Rows of q and k for rope on halves."""
+        for role, heads in (("q", self.config.num_heads), ("k", self.config.kv_heads)):
+            if self.architecture.paired_heads and f".{role}_proj." in name:
+                return halves(values, heads)
+        return values
 
     def norm(self, weight: str, bias: str | None, label: str, size: int) -> Norm:
         """A norm of rows of that size."""

@@ -13,6 +13,7 @@ from pygpukit.models.convert import convert
 from pygpukit.models.gguf_config import config_of, ends
 from pygpukit.models.gguf_names import known
 from pygpukit.models.gguf_parts import open_gguf
+from pygpukit.models.heads import halves
 from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class GGUFCheckpoint:
             values = values.T
         heads = self._gguf_names.heads_paired(name, self.config)
         if heads is not None:
-            values = _halves(values, heads)
+            values = halves(values, heads)
         if self._gguf_names.norm_offset and name.endswith("norm.weight"):
             values = values - np.float32(self._gguf_names.norm_offset)
         have = self.dtype(name)
@@ -78,7 +79,7 @@ class GGUFCheckpoint:
 
         def rows() -> Array:
             stored = self._gguf.stored(theirs)
-            return stored if heads is None else _halves(stored, heads)
+            return stored if heads is None else halves(stored, heads)
 
         return Stored(tensor.block.name, rows, self._gguf_names.is_transposed(name))
 
@@ -155,9 +156,3 @@ class GGUFCheckpoint:
             return {"rope_type": "divided", "divisors": stored.tolist()}
         scaling = {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
         return scaling | {"original_max_position_embeddings": original}
-
-
-def _halves(values: Array, heads: int) -> Array:
-    """Rows ordered for rope on neighbouring pairs, as rows for rope on halves."""
-    pairs = values.reshape(heads, len(values) // heads // 2, 2, *values.shape[1:])
-    return pairs.swapaxes(1, 2).reshape(values.shape)

@@ -19,15 +19,19 @@ class TransformerConfig:
 
     rope_scaling: the fields of Hugging Face's rope parameters ("rope_type", "factor", ...), None for plain rotation.
     sliding_window: how many keys a query sees, itself included; None for all before it. windowed: whether it counts, by
-    layer; None where it counts in all. attention_scale: what scores are multiplied by, None for 1 / sqrt(head_dim);
-    scaled_by_layer: they are divided by the number of the layer, counted from 1, too. attention_cap, logit_cap: c of
-    the soft cap c * tanh(s / c) on scores and logits. embedding_scale, residual_scale, logit_scale: what embeddings,
-    what layers add, and logits before their cap are multiplied by. local_rope_theta: base of the rotation, without
-    scaling, in layers with a window; None where it is that of the others. rotated: whether heads are rotated, by
-    layer; None where they are in all. rotary_dim: elements of a head that are rotated, its first; None for all.
-    num_experts: of each mixture, None where there are none; num_experts_per_tok: that a row goes to, as routing says;
-    moe_intermediate_size: of an expert, None where it is intermediate_size; sparse: whether a layer has a mixture, by
-    layer, None where all have. swiglu_limit, swiglu_alpha: of the experts' SwiGLU, as Gate has them; 0 for a plain one.
+    layer; None where it counts in all. attention_chunk: positions of the chunks that a sequence is cut into, of which a
+    query sees its own alone; chunked: whether that counts, by layer, None where it does in all. attention_scale: what
+    scores are multiplied by, None for 1 / sqrt(head_dim); scaled_by_layer: they are divided by the number of the layer,
+    counted from 1, too. attention_cap, logit_cap: c of the soft cap c * tanh(s / c) on scores and logits.
+    embedding_scale, residual_scale, logit_scale: what embeddings, what layers add, and logits before their cap are
+    multiplied by. local_rope_theta: base of the rotation, without scaling, in layers with a window; None where it is
+    that of the others. rotated: whether heads are rotated, by layer; None where they are in all. plain_head_norms:
+    heads that are rotated are normalised first, by an RMS norm without weights. query_growth, query_floor: queries of
+    layers without rotation are multiplied by 1 + growth log(1 + floor((position + 1) / floor)); a growth of 0 does
+    nothing. rotary_dim: elements of a head that are rotated, its first; None for all. num_experts: of each mixture,
+    None where there are none; num_experts_per_tok: that a row goes to, as routing says; moe_intermediate_size: of an
+    expert, None where it is intermediate_size; sparse: whether a layer has a mixture, by layer, None where all have.
+    swiglu_limit, swiglu_alpha: of the experts' SwiGLU, as Gate has them; 0 for a plain one.
     """
 
     vocab_size: int = 32000
@@ -61,6 +65,11 @@ class TransformerConfig:
     local_rope_theta: float | None = None
     rotated: tuple[bool, ...] | None = None
     rotary_dim: int | None = None
+    attention_chunk: int | None = None
+    chunked: tuple[bool, ...] | None = None
+    plain_head_norms: bool = False
+    query_growth: float = 0.0
+    query_floor: float = 8192.0
     routing: Routing = field(default_factory=Routing)
     sparse: tuple[bool, ...] | None = None
     swiglu_limit: float = 0.0
@@ -130,6 +139,10 @@ class TransformerConfig:
     def window_of(self, layer: int) -> int | None:
         """Number of keys that a query of that layer sees; None for all."""
         return self.sliding_window if self.windowed is None or self.windowed[layer] else None
+
+    def chunk_of(self, layer: int) -> int | None:
+        """Positions of a chunk of that layer, of which a query sees its own alone; None for all."""
+        return self.attention_chunk if self.chunked is None or self.chunked[layer] else None
 
     def rotates(self, layer: int) -> bool:
         """True if that layer's queries and keys are rotated."""

@@ -198,6 +198,12 @@ class TensorLoader:
         scale = self.table(weight, f"{label}.weight", (size,), offset)
         return Norm(scale, shift, kind, eps)
 
+    def plain_norm(self, label: str, size: int, eps: float) -> Norm:
+        """An RMS norm of rows of that size whose weight is 1."""
+        scale = factory.ones((size,), self._dtype)
+        scale.name = f"{self._title}/{label}.weight"
+        return Norm(scale, None, "rmsnorm", eps)
+
     def table(
         self, tensor: str, label: str, shape: tuple[int, ...], offset: float = 0.0, dtype: DataType | None = None
     ) -> GPUArray:
@@ -286,11 +292,15 @@ class TensorLoader:
         name = self._prefix + tensor
         self._begin(name, part.array[start : start + count], lambda: self._stored(name))
 
+    def _ordered(self, name: str, values: Any) -> Any:
+        """The rows of a tensor in the order that layers want; a subclass may change it."""
+        return values
+
     def _stored(self, name: str) -> Any:
         import numpy as np
 
         stored = self._checkpoint.stored(name)
-        return None if stored is None else np.ascontiguousarray(stored.rows())
+        return None if stored is None else np.ascontiguousarray(self._ordered(name, stored.rows()))
 
     def _size(self, name: str) -> int:
         """Bytes of a tensor on the device."""
@@ -334,7 +344,7 @@ class TensorLoader:
 
         if offset:
             return convert(self._checkpoint.read(name, float32) + np.float32(offset), float32, dtype)
-        values = self._checkpoint.read(name, dtype)
+        values = self._ordered(name, self._checkpoint.read(name, dtype))
         return np.ascontiguousarray(values.swapaxes(-1, -2) if transposed and values.ndim > 1 else values)
 
     def _send(self, coming: _Coming) -> Transfer:

@@ -14,6 +14,14 @@ def test_every_name_is_there() -> None:
         assert getattr(gp.llm, name) is not None
 
 
+def test_what_has_something_in_its_place_says_what() -> None:
+    assert not set(refused.LLM_INSTEAD) & set(gp.llm.__all__)
+    for name, what in refused.LLM_INSTEAD.items():
+        with pytest.raises(AttributeError) as error:
+            getattr(gp.llm, name)
+        assert what in str(error.value)
+
+
 def test_what_comes_later_is_refused_by_name() -> None:
     assert not set(refused.LLM_LATER) & set(gp.llm.__all__)
     for name, what in refused.LLM_LATER.items():

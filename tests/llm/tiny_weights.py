@@ -126,6 +126,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "original_max_position_embeddings": 128,
         }
     },
+    # Its layers: chunked and dense, chunked and sparse, without rotation and dense, chunked and sparse.
+    "llama4": {**BASE, "model_type": "llama4_text", "head_dim": 16, "num_hidden_layers": 4, "intermediate_size": 24}
+    | {"intermediate_size_mlp": 56, "num_local_experts": 5, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2}
+    | {"no_rope_layers": [1, 1, 0, 1], "attention_chunk_size": 24, "floor_scale": 20, "attn_scale": 0.3}
+    | {"layer_types": [f"{kind}_attention" for kind in ("chunked", "chunked", "full", "chunked")], "pad_token_id": 0},
     "gpt2": {
         "model_type": "gpt2",
         "vocab_size": 99,
@@ -171,7 +176,9 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
             found |= {f"{layer}.self_attn.{name}_norm.weight": (rows,) for name, rows in (("q", q), ("k", kv))}
         if kind in ("gemma2", "gemma3_text"):
             found |= {f"{layer}.{name}_feedforward_layernorm.weight": (hidden,) for name in ("pre", "post")}
-        if kind == "gpt_oss":
+        if kind == "llama4_text":
+            found |= _llama4_shapes(config, layer, i)
+        elif kind == "gpt_oss":
             found |= _gpt_oss_shapes(config, layer)
         elif kind in ("mixtral", "qwen3_moe", "olmoe") and i not in config.get("mlp_only_layers", ()):
             found |= _expert_shapes(config, layer)
@@ -211,6 +218,19 @@ def _gpt_oss_shapes(config: dict[str, Any], layer: str) -> dict[str, tuple[int, 
         f"{experts}.down_proj": (count, inner, hidden),
         f"{experts}.down_proj_bias": (count, hidden),
     }
+
+
+def _llama4_shapes(config: dict[str, Any], layer: str, number: int) -> dict[str, tuple[int, ...]]:
+    hidden, inner, count = config["hidden_size"], config["intermediate_size"], config["num_local_experts"]
+    part, dense = f"{layer}.feed_forward", (number + 1) % config["interleave_moe_layer_step"] != 0
+    rows, place = (config["intermediate_size_mlp"], part) if dense else (inner, f"{part}.shared_expert")
+    found: dict[str, tuple[int, ...]] = {f"{place}.{name}_proj.weight": (rows, hidden) for name in ("gate", "up")}
+    found[f"{place}.down_proj.weight"] = (hidden, rows)
+    if not dense:
+        found[f"{part}.router.weight"] = (count, hidden)
+        found[f"{part}.experts.gate_up_proj"] = (count, hidden, 2 * inner)
+        found[f"{part}.experts.down_proj"] = (count, inner, hidden)
+    return found
 
 
 def _gpt2_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:

@@ -29,20 +29,24 @@ def _routes(dtype: str) -> Call:
     return Call(weights, (numbers(dtype, _ROWS, _HIDDEN), numbers(dtype, _COUNT, _HIDDEN)), reference)
 
 
-def _sums(dtype: str, choices: Array, shares: Array) -> Call:
+def _sums(dtype: str, choices: Array, shares: Array, weighs_rows: bool) -> Call:
     def add(x: gp.GPUArray, rows: gp.GPUArray, gate_up: gp.GPUArray, down: gp.GPUArray) -> gp.GPUArray:
         routed = routing.Routed(gp.from_numpy(choices), gp.from_numpy(shares))
         arranged = routing.Router(gp.zeros((_COUNT, _HIDDEN), dtype), _CHOSEN).arrange(routed.experts)
         total = x.clone()
-        experts.Experts(_COUNT, LinearBF16(gate_up), LinearBF16(down)).add(total, rows, routed, arranged, 0.5)
+        mixture = experts.Experts(_COUNT, LinearBF16(gate_up), LinearBF16(down), weighs_rows=weighs_rows)
+        mixture.add(total, rows, routed, arranged, 0.5)
         return total.astype(dtype)  # between both products rows have that type, too
 
     def reference(x: Array, rows: Array, gate_up: Array, down: Array) -> Array:
-        both = np.einsum("rjnh,rh->rjn", gate_up.reshape(_COUNT, 2 * _INNER, _HIDDEN)[choices], rows)
+        before, after = shares.astype(np.float64), np.ones(shares.shape)
+        before, after = (before, after) if weighs_rows else (after, before)
+        own = rows[:, None] * before[:, :, None]
+        both = np.einsum("rjnh,rjh->rjn", gate_up.reshape(_COUNT, 2 * _INNER, _HIDDEN)[choices], own)
         gate, up = both[..., :_INNER], both[..., _INNER:]
         between = gate / (1 + np.exp(-gate)) * up
         made = np.einsum("rjhn,rjn->rjh", down.reshape(_COUNT, _HIDDEN, _INNER)[choices], between)
-        return np.asarray(x + 0.5 * np.einsum("rj,rjh->rh", shares.astype(np.float64), made))
+        return np.asarray(x + 0.5 * np.einsum("rj,rjh->rh", after, made))
 
     shapes = (_ROWS, _HIDDEN), (_COUNT * 2 * _INNER, _HIDDEN), (_COUNT * _HIDDEN, _INNER)
     return Call(add, (numbers("float32", _ROWS, _HIDDEN), *(numbers(dtype, *shape) for shape in shapes)), reference)
@@ -59,7 +63,8 @@ def _calls(_: str) -> Iterator[Call]:
     yield Call(sources, (gp.from_numpy(choices),), lambda chosen: np.argsort(chosen.reshape(-1), kind="stable"))
     for dtype in ("float32", "float16", "bfloat16"):
         yield _routes(dtype)
-        yield _sums(dtype, choices, shares)
+        for weighs_rows in (False, True):
+            yield _sums(dtype, choices, shares, weighs_rows)
 
 
 FAMILIES = (Family("experts", (routing.SOURCE.source, experts.SOURCE.source), lambda _: "all", _calls),)

@@ -14,7 +14,7 @@ from sweep.engine import Call, Family, numbers
 import pygpukit as gp
 from pygpukit.llm.engine import sampling
 from pygpukit.nn import embedding
-from pygpukit.nn.attention import decode, kv_write
+from pygpukit.nn.attention import decode, kv_write, query_growth
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.attention.layer import Attention
 from pygpukit.nn.batch import Batch, Span
@@ -131,8 +131,9 @@ def _attend(dtype: str, group: int, first: int | None, enough: int, fp8: bool) -
     ) -> list[gp.GPUArray]:
         heads = 2 * group
         config = TransformerConfig(
-            hidden_size=32, num_heads=heads, num_kv_heads=2, _head_dim=16, sliding_window=290 if group == 2 else None
-        )
+            hidden_size=32, num_heads=heads, num_kv_heads=2, _head_dim=16, sliding_window=290 if group == 2 else None,
+            attention_chunk=74 if group == 8 else None,
+        )  # fmt: skip
         norms = (Norm(scale), Norm(scale)) if group == 3 else (None, None)
         weights = gp.zeros((qkv.shape[1], 32), dtype), gp.zeros((32, heads * 16), dtype)
         layer = Attention(weights[0], None, None, weights[1], config, q_norm=norms[0], k_norm=norms[1])
@@ -177,6 +178,24 @@ def _gathers() -> Iterator[Call]:
         yield Call(partial(gather, fp8=True), tuple(small), in_fp8)
 
 
+def _grown() -> Iterator[Call]:
+    config = TransformerConfig(hidden_size=40, num_heads=5, use_rope=False, query_growth=0.3, query_floor=9.0)
+    positions = 7, 8, 300
+
+    def grow(qkv: gp.GPUArray) -> gp.GPUArray:
+        weights = gp.zeros((qkv.shape[1], 40), qkv.dtype), gp.zeros((40, 40), qkv.dtype)
+        layer, rows = Attention(weights[0], None, None, weights[1], config), qkv.clone()
+        query_growth.grow_queries(layer, Batch(*(_integers(*positions),) * 3), rows)
+        return rows
+
+    def reference(qkv: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        factors = 1 + 0.3 * np.log1p((np.array(positions) + 1) // 9)
+        return np.concatenate([qkv[:, :40] * factors[:, None], qkv[:, 40:]], axis=1)
+
+    for dtype in ("float32", "float16", "bfloat16"):
+        yield Call(grow, (numbers(dtype, 3, 120),), reference)
+
+
 def _embeddings() -> Iterator[Call]:
     for dtype in ("float32", "float16", "bfloat16"):
         for learned in (False, True):
@@ -216,6 +235,7 @@ _CALLS = {
     linear.GEMV.source: lambda: chain.from_iterable(_rows(stages) for stages in linear.STAGES),
     kv_write.SOURCE.source: lambda: chain(_attentions(297), _gathers()),
     decode.SOURCE.source: lambda: _attentions(None),
+    query_growth.SOURCE.source: _grown,
     embedding.SOURCE.source: _embeddings,
     sampling.SOURCE.source: _choices,
 }

@@ -84,6 +84,20 @@ def test_a_router_chooses_as_the_formula_says(where: str, routing: Routing) -> N
     np.testing.assert_allclose(weights, want[1], rtol=2e-5)
 
 
+def test_large_logits_whose_sigmoids_are_all_1_are_told_apart(where: str) -> None:
+    weight = np.zeros((6, HIDDEN), np.float32)
+    weight[:, 0] = [30, 10, 31, 29, 32, -5]
+    x = np.zeros((2, HIDDEN), np.float32)
+    x[:, 0] = [1, 0.01]
+    router = Router(array(weight), 2, Routing("sigmoid"))
+    if where == "host":
+        experts, weights = router.on_host(x)
+    else:
+        experts, weights = (part.to_numpy() for part in router.route(array(x)))
+    assert experts.tolist() == [[4, 2], [4, 2]]
+    np.testing.assert_allclose(weights[1], 1 / (1 + np.exp([-0.32, -0.31])), rtol=1e-6)
+
+
 def test_of_equal_experts_the_lower_number_is_chosen_and_a_nan_is_worth_least(kernels_on_sim: None) -> None:
     weight = np.zeros((70, HIDDEN), np.float32)
     weight[5] = np.nan
@@ -125,25 +139,26 @@ def made_plainly(rows: np.ndarray, experts: np.ndarray, weights: np.ndarray, of:
     biases = [0 if x.bias is None else doubles(x.bias).reshape(of.count, -1) for x in of.linears]
     for r, j in np.ndindex(experts.shape):
         e, gate_of = experts[r, j], of.gate
-        both = parts[0][e] @ rows[r] + (biases[0] if of.gate_up.bias is None else biases[0][e])
+        before, after = (weights[r, j], 1.0) if of.weighs_rows else (1.0, weights[r, j])
+        both = parts[0][e] @ (rows[r] * before) + (biases[0] if of.gate_up.bias is None else biases[0][e])
         gate, up = (both[::2], both[1::2]) if gate_of.interleaved else np.split(both, 2)
         if gate_of.limit:
             gate, up = np.minimum(gate, gate_of.limit), np.clip(up, -gate_of.limit, gate_of.limit) + 1
         between = gate / (1 + np.exp(-gate_of.alpha * gate)) * up
-        total[r] += weights[r, j] * (parts[1][e] @ between + (biases[1] if of.down.bias is None else biases[1][e]))
+        total[r] += after * (parts[1][e] @ between + (biases[1] if of.down.bias is None else biases[1][e]))
     return total
 
 
-GATES = [Gate(), Gate(limit=0.7, alpha=1.702, interleaved=True)]
+GATES = [(Gate(), False), (Gate(), True), (Gate(limit=0.7, alpha=1.702, interleaved=True), False)]
 
 
-@pytest.mark.parametrize("gate", GATES, ids=str)
+@pytest.mark.parametrize(("gate", "weighs_rows"), GATES, ids=str)
 @pytest.mark.parametrize(("dtype", "rows"), [("float32", 37), ("bfloat16", 1), ("bfloat16", 71)])
-def test_experts_are_near_float64(where: str, gate: Gate, dtype: str, rows: int) -> None:
+def test_experts_are_near_float64(where: str, gate: Gate, weighs_rows: bool, dtype: str, rows: int) -> None:
     rng = np.random.default_rng(rows)
     count, chosen = 6, 3
     gate_up, down = weights_of(count, dtype, rng, biased=gate.interleaved)
-    experts = Experts(count, gate_up, down, gate)
+    experts = Experts(count, gate_up, down, gate, weighs_rows)
     scale = array(1 + rng.standard_normal(HIDDEN) / 8, dtype)
     norm = Norm(scale, eps=1e-5)
     config = TransformerConfig(hidden_size=HIDDEN, num_heads=1, num_experts=count, residual_scale=0.75)

@@ -18,6 +18,7 @@ struct AttentionCall {
   long long heads, kv_heads, dim, capacity;  // capacity: positions that a sequence can have
   long long block, blocks;                   // positions of a block of the cache, and how many a sequence can have
   long long window;                          // keys that a row sees, itself included; 0: all
+  long long chunk;                           // a row sees keys from the last multiple of this on; 0: all
   long long width;                           // elements of a row of qkv, or of queries alone
   int rows, parts, normalises;
   int rotary;                 // elements of a head that are rotated, its first: 0 to dim
@@ -158,7 +159,8 @@ struct Seen {
 };
 
 __device__ __forceinline__ Seen seen_from(long long position, const AttentionCall &call) {
-  const long long low = call.window > 0 && position + 1 > call.window ? position + 1 - call.window : 0;
+  long long low = call.window > 0 && position + 1 > call.window ? position + 1 - call.window : 0;
+  if (call.chunk > 0 && low < position / call.chunk * call.chunk) low = position / call.chunk * call.chunk;
   return {low, low / kPart, position / kPart};
 }
 

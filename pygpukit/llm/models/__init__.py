@@ -14,6 +14,7 @@ from pygpukit.llm.models.gpt2 import GPT2
 from pygpukit.llm.models.gpt_oss import GPT_OSS
 from pygpukit.llm.models.granite import GRANITE
 from pygpukit.llm.models.llama import LLAMA
+from pygpukit.llm.models.llama4 import LLAMA4
 from pygpukit.llm.models.mistral import MISTRAL
 from pygpukit.llm.models.mixtral import MIXTRAL
 from pygpukit.llm.models.olmo2 import OLMO2
@@ -43,6 +44,7 @@ _ALL = (
     QWEN3_MOE,
     OLMOE,
     GPT_OSS,
+    LLAMA4,
 )
 ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 GGUF_NAMES = {name: names for architecture in _ALL for name, names in architecture.gguf.items()}

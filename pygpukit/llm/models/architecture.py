@@ -32,7 +32,8 @@ class Architecture:
     activation_field, activations: the field that names the activation, and what it may say; the first is the default.
     recognised_by: roles whose tensors, in a file without config.json, tell this architecture from others; () for none.
     unused: tensors that files may have and that are computed here. transposed: weights are (in, out) in files.
-    norm_offset: what is added to the weights of norms. gguf: its names in GGUF files.
+    norm_offset: what is added to the weights of norms. paired_heads: rows of q and k are ordered for rope on
+    neighbouring pairs. gguf: its names in GGUF files.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Architecture:
     use_rope: bool = True
     unused: tuple[str, ...] = ()
     transposed: bool = False
+    paired_heads: bool = False
     gguf: Mapping[str, GGUFNames] = field(default_factory=dict)
 
     @property

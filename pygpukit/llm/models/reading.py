@@ -29,7 +29,7 @@ def read_config(architecture: Architecture, config: Mapping[str, Any], where: st
         return value
 
     layers = need("num_hidden_layers", "n_layer")
-    window, windowed = _windows(fields, layers)
+    window, windowed = _windows(fields, layers, "attention_chunk_size" in table.read)
     theta, scaling = architecture.rope(fields, architecture.rope_theta)
     common: dict[str, Any] = {
         "vocab_size": need("vocab_size"),
@@ -84,13 +84,13 @@ def _activation(architecture: Architecture, fields: Fields) -> Activation:
     return known[name]
 
 
-def _windows(fields: Fields, layers: int) -> tuple[int | None, tuple[bool, ...] | None]:
-    """The sliding window, and which layers have it: None for all."""
+def _windows(fields: Fields, layers: int, has_chunks: bool) -> tuple[int | None, tuple[bool, ...] | None]:
+    """The sliding window, and which layers have it: None for all. has_chunks: layers have chunks in their place."""
     window = fields.integer("sliding_window")
     kinds = fields.get("layer_types")
     if kinds is not None and (not isinstance(kinds, list) or len(kinds) != layers):
         raise fields.error(f"must be a list of the kinds of {layers} layers", "layer_types")
-    known = "full_attention", "sliding_attention"
+    known = "full_attention", "chunked_attention" if has_chunks else "sliding_attention"
     wrong = next((kind for kind in kinds or () if kind not in known), None)
     if wrong is not None:
         raise InvalidSpecError(

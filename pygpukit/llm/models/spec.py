@@ -14,6 +14,7 @@ class ModelSpec:
     """Names of an architecture's tensors, "{}" standing for the number of the layer, and its kinds of layers.
 
     None: it has no such tensor. A bias that is named but not in the file is left out (Qwen2 without biases).
+    paired_heads: rows of q and k are ordered for rope on neighbouring pairs.
     """
 
     name: str
@@ -61,6 +62,7 @@ class ModelSpec:
     gate_bias: str | None = None
     up_bias: str | None = None
     down_bias: str | None = None
+    paired_heads: bool = False
 
 
 _NO_TENSORS = {"name", "hf_model_type", "norm_type", "activation"}
@@ -90,6 +92,7 @@ def spec_from(architecture: Architecture) -> ModelSpec:
         qkv_combined="qkv_proj" in weights,
         is_moe="moe_gate" in weights,
         weight_transpose=architecture.transposed,
+        paired_heads=architecture.paired_heads,
         default_norm_eps=architecture.norm_eps,
         default_rope_theta=architecture.rope_theta,
     )

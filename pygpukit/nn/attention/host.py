@@ -22,9 +22,7 @@ def attend_on_host(layer: Attention, batch: Batch, cache: LayerCache, buffers: A
     has_kv = buffers.qkv.shape[1] > layer.q_dim  # cross-attention has its queries alone there
     if has_kv and cache.k.dtype == buffers.qkv.dtype == float32:
         seen = batch.positions, batch.slots, cache.k, cache.v
-        sinks: dict[str, Any] = {} if layer.sinks is None else {"sinks": layer.sinks}
-        options = layer.scale, layer.window or 0, layer.cap or 0.0
-        native.host_attention(buffers.qkv, *seen, buffers.out, *options, **sinks)
+        native.host_attention(buffers.qkv, *seen, buffers.out, **_options(layer, layer.sinks))
         return
     arrays = [buffers.qkv, buffers.out, batch.positions, batch.slots, *cache.arrays]
     arrays += [] if layer.sinks is None else [layer.sinks]
@@ -46,9 +44,15 @@ def _attend(layer: Attention, batch: Batch, cache: LayerCache, buffers: Attentio
         slots = np.zeros(slots.shape, np.int32)
         slots[seen] = places
     out = np.empty(q.shape, np.float32)
-    sinks: dict[str, Any] = {} if layer.sinks is None else {"sinks": host.memory(layer.sinks)}
-    native.host_attend(q, positions, slots, k, v, out, layer.scale, layer.window or 0, layer.cap or 0.0, **sinks)
+    sinks = None if layer.sinks is None else host.memory(layer.sinks)
+    native.host_attend(q, positions, slots, k, v, out, **_options(layer, sinks))
     host.store(buffers.out, out)
+
+
+def _options(layer: Attention, sinks: Any) -> dict[str, Any]:
+    """The settings of the layer's scores, and of the keys that it sees."""
+    options = {"scale": layer.scale, "window": layer.window or 0, "cap": layer.cap or 0.0, "sinks": sinks}
+    return options if layer.chunk is None else {**options, "chunk": layer.chunk}
 
 
 def _converted(array: GPUArray, scales: GPUArray | None, blocks: Any) -> Any:

@@ -41,11 +41,11 @@ def write_kv(layer: Attention, batch: Batch, cache: LayerCache, tables: Tables |
 
 
 def gathered(
-    layer: Attention, batch: Batch, cache: LayerCache, span: Span, dtype: DataType
+    layer: Attention, batch: Batch, cache: LayerCache, span: Span, dtype: DataType, block: int = 0
 ) -> tuple[GPUArray, GPUArray]:
-    """Keys and values of a span's sequence up to its end, (key heads, positions, head_dim), from its blocks; codes as
-    the numbers that they stand for, which the type has exactly."""
-    count = span.start + span.end - span.first
+    """Keys and values of a span's sequence up to its end, (key heads, positions, head_dim), from its blocks on from
+    `block`; codes as the numbers that they stand for, which the type has exactly."""
+    count = span.start + span.end - span.first - block * cache.k.shape[2]
     shape = layer.num_kv_heads, count, layer.head_dim
     k, v = (native.empty(shape, dtype) for _ in "kv")
     kernels.launch(
@@ -53,11 +53,17 @@ def gathered(
         (-(-count // PART), layer.num_kv_heads, 2),
         (_THREADS, 1, 1),
         *cache.operands,
-        *(batch.slots[span.first : span.first + 1], k, v),
+        *(_table(batch, span, block), k, v),
         struct.pack("<q", count),
         layer.call(batch, cache, k),
     )
     return k, v
+
+
+def _table(batch: Batch, span: Span, block: int) -> GPUArray:
+    """The numbers of a span's blocks, on from one."""
+    row = batch.slots[span.first : span.first + 1]
+    return row[:, block:] if block else row
 
 
 def kept(cache: LayerCache) -> str:

@@ -10,6 +10,7 @@ from pygpukit.nn.attention.decode import decode, split_fields
 from pygpukit.nn.attention.host import attend_on_host
 from pygpukit.nn.attention.kv_write import SOURCE, write_kv
 from pygpukit.nn.attention.prefill import prefill
+from pygpukit.nn.attention.query_growth import grow_queries
 from pygpukit.nn.batch import Batch
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.joining import joined, part
@@ -57,6 +58,8 @@ class Attention:
         self.q_norm, self.k_norm = (None, None) if of_rows else (q_norm, k_norm)
         self._row_norms = self.norms if of_rows else []
         self.window, self.scale, self.cap = config.window_of(layer), config.scale_of(layer), config.attention_cap
+        self.chunk = config.chunk_of(layer)
+        self.query_growth = 0.0 if config.rotates(layer) else config.query_growth
         self.head_dim, self.num_heads, self.num_kv_heads = config.head_dim, config.num_heads, config.kv_heads
         self.num_kv_groups = config.num_kv_groups
         self.q_dim = self.num_heads * self.head_dim
@@ -95,6 +98,8 @@ class Attention:
             part = buffers.qkv[:, begin : begin + row_norm.weight.size]
             row_norm(part, out=part)
             begin = self.q_dim
+        if self.query_growth:
+            grow_queries(self, batch, buffers.qkv)
         self.write_and_attend(batch, cache, tables, buffers)
 
     @property
@@ -150,6 +155,7 @@ class Attention:
             block=cache.k.shape[2],
             blocks=batch.blocks,
             window=self.window or 0,
+            chunk=self.chunk or 0,
             width=qkv.shape[1],
             rows=batch.count,
             rotary=0 if tables is None else 2 * tables[0].shape[1],

@@ -6,6 +6,7 @@ namespace pk {
 struct ExpertsCall {
   long long n;  // elements of a row of the result
   int chosen, has_bias, interleaved;
+  int weighs_rows;            // whether weights multiply what experts get
   float limit, alpha, scale;  // limit: 0 for none
 };
 
@@ -15,14 +16,22 @@ __device__ __forceinline__ long long first_element() {
   return (static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x) * per_load<T>();
 }
 
-// out[place] = x[the row that stands there]: the rows of each expert side by side. Blocks in y are places.
+// out[place] = x[the row that stands there], times its weight where that is so: the rows of each expert side by side.
+// Blocks in y are places.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    gather_rows(const T *x, const int *sources, T *out, const __grid_constant__ ExpertsCall call) {
+    gather_rows(const T *x, const int *sources, const float *weights, T *out,
+                const __grid_constant__ ExpertsCall call) {
   constexpr int kCount = per_load<T>();
   const long long n = first_element<T>(), place = blockIdx.y;
   if (n >= call.n) return;
-  store_pack<kCount>(out + place * call.n + n, load_pack<kCount>(x + sources[place] / call.chosen * call.n + n));
+  const int choice = sources[place];
+  Pack<T, kCount> pack = load_pack<kCount>(x + choice / call.chosen * call.n + n);
+  if (call.weighs_rows) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) pack.v[i] = convert<T>::from(weights[choice] * widen(pack.v[i]));
+  }
+  store_pack<kCount>(out + place * call.n + n, pack);
 }
 
 // silu(gate) up, or of a limit min(gate, limit) sigmoid(alpha gate) (clamp(up) + 1).
@@ -66,7 +75,7 @@ __global__ void __launch_bounds__(kThreads)
   float sum[kCount] = {};
   for (int j = 0; j < call.chosen; ++j) {
     const long long choice = row * call.chosen + j;
-    const float weight = weights[choice];
+    const float weight = call.weighs_rows ? 1.0f : weights[choice];
     float value[kCount];
     widen_pack(load_pack<kCount>(products + places[choice] * call.n + n), value);
     const T *added = bias + (call.has_bias ? experts[choice] * call.n + n : 0);

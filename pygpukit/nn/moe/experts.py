@@ -39,10 +39,18 @@ class Gate:
 
 class Experts:
     """gate_up: (experts * 2 * inner, hidden), each expert's gate and up below each other, the experts as well; down:
-    (experts * hidden, inner). Biases are those of these rows."""
+    (experts * hidden, inner). Biases are those of these rows. weighs_rows: Routing's."""
 
-    def __init__(self, count: int, gate_up: LinearBF16, down: LinearBF16, gate: Gate | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        gate_up: LinearBF16,
+        down: LinearBF16,
+        gate: Gate | None = None,
+        weighs_rows: bool = False,
+    ) -> None:
         self.count, self.gate_up, self.down, self.gate = count, gate_up, down, gate or Gate()
+        self.weighs_rows = weighs_rows
         self.hidden, self.inner = gate_up.in_features, down.in_features
         if (gate_up.out_features, down.out_features) != (count * 2 * self.inner, count * self.hidden):
             raise ShapeError(
@@ -61,7 +69,7 @@ class Experts:
         chosen, dtype = routed.experts.shape[1], rows.dtype
         count, place = arranged.sources.size, arranged.sources
         own = native.empty((count, self.hidden), dtype)
-        self._launch("gather_rows", own, chosen, rows, place, own)
+        self._launch("gather_rows", own, chosen, rows, place, routed.weights, own)
         products = native.empty((count, 2 * self.inner), dtype)
         grouped_rows(own, _stacked(self.gate_up, self.count), arranged.counts, products)
         between = native.empty((count, self.inner), dtype)
@@ -83,6 +91,7 @@ class Experts:
             chosen=chosen,
             has_bias=bias is not None,
             interleaved=gate.interleaved,
+            weighs_rows=self.weighs_rows,
             limit=gate.limit,
             alpha=gate.alpha,
             scale=scale,
@@ -98,13 +107,16 @@ class Experts:
         products = np.empty((*experts.shape, self.hidden), np.float32)
         for expert in sorted(set(experts.reshape(-1).tolist())):
             row, place = np.nonzero(experts == expert)
-            gate_up = _product(rows[row], self.gate_up, self.count, expert)
+            own = rows[row]
+            if self.weighs_rows:
+                own = host.converted(own * weights[row, place, None], self.gate_up.weight.dtype)
+            gate_up = _product(own, self.gate_up, self.count, expert)
             with np.errstate(all="ignore"):
                 between = host.converted(self._gated(gate_up), self.gate_up.weight.dtype)
             products[row, place] = _product(between, self.down, self.count, expert)
         total = np.zeros(rows.shape, np.float32)
         for slot in range(experts.shape[1]):
-            total += weights[:, slot : slot + 1] * products[:, slot]
+            total += products[:, slot] * (np.float32(1) if self.weighs_rows else weights[:, slot : slot + 1])
         return total
 
     def _gated(self, gate_up: Any) -> Any:

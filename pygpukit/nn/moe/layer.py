@@ -75,7 +75,7 @@ class MoELayer:
             gate_up = [weight for gate, up, _ in expert_weights for weight in (gate, up)]
             down = [weight for *_, weight in expert_weights]
             both, last = (joined(weights, [None] * len(weights)) for weights in (gate_up, down))
-            expert_weights = Experts(len(down), both, last)
+            expert_weights = Experts(len(down), both, last, weighs_rows=gate_weight.routing.weighs_rows)
         self.config, self.router, self.experts, self.shared = config, gate_weight, expert_weights, shared
         self.num_experts, self.num_experts_per_tok = self.router.experts, self.router.chosen
         self.hidden_size, self.intermediate_size = self.experts.hidden, self.experts.inner

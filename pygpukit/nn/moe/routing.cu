@@ -89,11 +89,13 @@ __global__ void __launch_bounds__(kThreads)
     for (int e = lane; e < call.experts; e += 32) sum += score[e] = expf(score[e] - largest);
     sum = over_warp(sum);
     for (int e = lane; e < call.experts; e += 32) score[e] /= sum;
-  } else if (call.score == kSigmoid) {
-    for (int e = lane; e < call.experts; e += 32) score[e] = 1.0f / (1.0f + expf(-score[e]));
   }
+  // Sigmoids of large logits are all 1; where they alone decide, the logits do.
+  const bool by_logit = call.score == kSigmoid && !call.has_correction && call.groups == 1;
   for (int e = lane; e < call.experts; e += 32) {
-    choice[e] = call.has_correction ? score[e] + correction[e] : score[e];
+    const float logit = score[e];
+    if (call.score == kSigmoid) score[e] = 1.0f / (1.0f + expf(-logit));
+    choice[e] = by_logit ? logit : call.has_correction ? score[e] + correction[e] : score[e];
     taken[e] = false;
   }
   __syncwarp();

@@ -34,6 +34,7 @@ class Routing:
     score: softmax of all logits (Qwen3-MoE), or of those that are chosen (gpt-oss), or each one's sigmoid. normalised:
     the weights of the chosen are divided by their sum; scale: then multiplied by this. groups: experts are so many
     groups of neighbours, of which the groups_per_row best, by the sum of their two best scores, are chosen from.
+    weighs_rows: the weights multiply what experts get, not what they make of it (Llama 4).
     """
 
     score: Score = "softmax"
@@ -41,6 +42,7 @@ class Routing:
     scale: float = 1.0
     groups: int = 1
     groups_per_row: int = 1
+    weighs_rows: bool = False
 
 
 class Routed(NamedTuple):
@@ -148,7 +150,9 @@ def choose(logits: Any, chosen: int, routing: Routing, correction: Any = None) -
         scores = scores / scores.sum(axis=1, keepdims=True)
     elif routing.score == "sigmoid":
         scores = 1 / (1 + np.exp(-logits))
-    worth = scores if correction is None else scores + correction
+    # Sigmoids of large logits are all 1; where they alone decide, the logits do.
+    by_logit = routing.score == "sigmoid" and correction is None and routing.groups == 1
+    worth = logits if by_logit else scores if correction is None else scores + correction
     worth = np.where(np.isnan(worth), -np.inf, worth)
     if routing.groups > 1:
         of_groups = np.sort(worth.reshape(len(worth), routing.groups, -1), axis=2)[:, :, -2:].sum(axis=2)
