@@ -152,7 +152,8 @@ def _on_host(
 
         def some(first: int, end: int, rows: Any = rows, output: Any = output, vectors: Any = vectors) -> None:
             sliced = [None if vector is None else vector[first:end] for vector in vectors]
-            _adapted(rows[first:end], sliced, eps, plus_one, act.slope, output[first:end])
+            wide = rows[first:end].astype(np.float32, copy=False)  # float16 is computed in float32, as in the kernels
+            _adapted(wide, sliced, eps, plus_one, act.slope, output[first:end])
 
         in_parts(rows.shape[0], max(1, _CACHED // max(1, length)), some)
     if not direct:
