@@ -33,7 +33,8 @@ class Hub:
 
 @dataclass(frozen=True)
 class Entry:
-    """A model. opens is the file to open, or "" where the folder is what a loader wants."""
+    """A model. what begins with what it does. opens is the file to open, or "" where the folder is what a loader
+    wants."""
 
     name: str
     what: str
@@ -46,6 +47,11 @@ class Entry:
     def bytes(self) -> int:
         """Bytes of all files."""
         return sum(file.bytes for file in self.files)
+
+    @property
+    def chats(self) -> bool:
+        """True if it answers in a conversation."""
+        return self.what.startswith("chat")
 
     @property
     def packages(self) -> tuple[str, ...]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from llm.test_serving import PlayedModel
 from llm.test_serving_bounds import asked
 from llm.test_serving_models import get
 
+from pygpukit import llm
 from pygpukit.llm.serving.server import serve
 
 
@@ -26,6 +30,45 @@ def test_the_page_runs_its_own_script_alone_and_loads_nothing() -> None:
     assert policy.startswith("default-src 'none'; ") and f"script-src 'nonce-{nonces.pop()}'" in policy
     assert "unsafe" not in policy and "frame-ancestors 'none'" in policy
     assert not re.search(r"https?://|src=|href=|innerHTML|insertAdjacent|document\.write|eval\(| on\w+=", page)
+
+
+def test_what_can_chat_is_told_before_it_is_loaded_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = ["smollm2-135m-instruct", "gemma-3-270m", "all-minilm-l6-v2", "whisper-base", "kokoro-82m", "own/model"]
+    folders: dict[str, tuple[dict[str, Any], bool | None]] = {
+        "chats": ({"chat_template.jinja": "{{ messages }}"}, True),
+        "in_config": ({"tokenizer_config.json": json.dumps({"chat_template": "{{ messages }}"})}, True),
+        "named": (
+            {"tokenizer_config.json": json.dumps({"chat_template": [{"name": "default", "template": "x"}]})},
+            True,
+        ),
+        "base": ({"tokenizer_config.json": "{}"}, False),
+        "sound": ({"model.bin": "", "tokenizer.json": "{}"}, False),
+        "broken": ({"tokenizer_config.json": "{"}, None),
+        "gguf": ({"a.gguf": ""}, None),
+    }
+    for name, (files, _) in folders.items():
+        (tmp_path / name).mkdir()
+        for file, text in files.items():
+            (tmp_path / name / file).write_text(text)
+
+    def load(source: str, *, name: str, progress: bool) -> PlayedModel:
+        made: Any = PlayedModel()
+        made.name, made.tokenizer = name, SimpleNamespace(chat_template=None)
+        return made  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(llm, "load", load)
+    first: Any = PlayedModel()
+    with serve(first, port=0, models=[*sources, *(str(tmp_path / name) for name in folders)]) as server:
+
+        def told() -> dict[str, bool | None]:
+            return {one["id"]: one["chat"] for one in json.loads(get(server, "/v1/models")[2])["data"]}
+
+        expected = {"toy": False, "smollm2-135m-instruct": True, "own/model": None}
+        expected |= dict.fromkeys(["gemma-3-270m", "all-minilm-l6-v2", "whisper-base", "kokoro-82m"], False)
+        expected |= {name: chats for name, (_, chats) in folders.items()}
+        assert told() == expected
+        asked(server, "/v1/completions", {"model": "own/model", "prompt": "a"})
+        assert told() == expected | {"own/model": False}
 
 
 def test_requests_of_open_webui() -> None:

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from pygpukit.core.errors import GPUError, OutOfMemoryError
 from pygpukit.llm.encoders.encoder import TextEncoder
+from pygpukit.llm.serving.chatting import source_chats
 from pygpukit.llm.serving.driver import Driver
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.metrics import Metrics
@@ -74,11 +75,19 @@ _Kind = TypeVar("_Kind", bound=Loaded)
 
 @dataclass
 class _Place:
-    """Where a model is, or is to be loaded from."""
+    """Where a model is, or is to be loaded from. chats: whether it answers in a conversation, None as long as nobody
+    knows."""
 
     source: str = ""
     served: Loaded | None = None
+    chats: bool | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def take(self, served: Loaded) -> Loaded:
+        """It is loaded."""
+        template = getattr(getattr(served.model, "tokenizer", None), "chat_template", None)
+        self.served, self.chats = served, served.kind == "llm" and template is not None
+        return served
 
 
 class Models:
@@ -88,9 +97,10 @@ class Models:
         self._load, self._started = load, int(time.time())
         self.metrics = Metrics(lambda: [served.model for served in self._all()], self.loaded)
         self._stopping, self._turn = False, 0
-        self._places = {loaded.name: _Place(served=self._of(loaded, "text"))}
+        self._places = {loaded.name: _Place()}
+        self._places[loaded.name].take(self._of(loaded, "text"))
         for source in sources:
-            self._places.setdefault(name_of(source), _Place(source))
+            self._places.setdefault(name_of(source), _Place(source, chats=source_chats(source)))
 
     @property
     def stopping(self) -> bool:
@@ -103,7 +113,9 @@ class Models:
             self._place(name)
         names = [name] if name is not None else [*self._places, *self._adapters()]
         common, loaded = {"object": "model", "created": self._started, "owned_by": "pygpukit"}, self.loaded()
-        return [{"id": one, **common, "loaded": loaded.get(one, True)} for one in names]
+        chat = {name: own.chats for name, own in self._places.items()}
+        chat |= {name: chat[own.model.name] for own in self._all() for name in own.adapters if name not in chat}
+        return [{"id": one, **common, "loaded": loaded.get(one, True), "chat": chat[one]} for one in names]
 
     def loaded(self) -> dict[str, bool]:
         """The names of all models, and whether they are loaded now."""
@@ -147,8 +159,7 @@ class Models:
         served = place.served
         if served is None:
             async with place.lock:  # who waited for it here finds it loaded
-                served = place.served or await self._brought(place.source, name, kind)
-                place.served = served
+                served = place.served or place.take(await self._brought(place.source, name, kind))
         return self._used(served)
 
     async def _brought(self, source: str, name: str, kind: Kind) -> Loaded:

@@ -43,9 +43,7 @@ class Tokenizer:
         path = Path(path)
         folder = path if path.is_dir() else path.parent
         file = path / "tokenizer.json" if path.is_dir() else path
-        settings = folder / "tokenizer_config.json"
-        config = read_object(settings) if settings.is_file() else {}
-        config.update(_template_beside(folder))
+        config = _config_of(folder)
         if path.is_dir() and not file.is_file():
             file = path / wordpiece.FILE
             if not file.is_file():
@@ -293,6 +291,17 @@ def _add_tokens(tokenizer: Any, entries: Any, where: str) -> None:
                 f"{where}: tokenizer_config.json says {entry['content']!r:.80} is token {number}; it is {token_id}",
                 where,
             )
+
+
+def has_chat_template(folder: Path) -> bool:
+    """True if a model's folder has a chat template, told without its tokenizer. Raises ModelFileError, OSError."""
+    return _default_template(_config_of(folder).get("chat_template"), str(folder)) is not None
+
+
+def _config_of(folder: Path) -> dict[str, Any]:
+    """The settings of tokenizer_config.json, and the chat template beside it."""
+    file = folder / "tokenizer_config.json"
+    return (read_object(file) if file.is_file() else {}) | _template_beside(folder)
 
 
 def _template_beside(folder: Path) -> dict[str, Any]:
