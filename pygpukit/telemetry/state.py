@@ -40,7 +40,8 @@ class Block:
 @dataclass
 class State:
     """gauges: by the names of GAUGES. tasks: rows as a page takes them, by number. contexts: likewise, all there are.
-    device_sample: the newest, or {}. unstarted: labels of schedulers whose tasks wait for start()."""
+    device_sample: the newest, or {}. unstarted: labels of schedulers whose tasks wait for start(). caches: rows of who
+    has how many blocks of KV caches."""
 
     label: str = ""
     gauges: dict[str, int] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class State:
     cells: list[dict[str, Any]] = field(default_factory=list)
     device_sample: dict[str, Any] = field(default_factory=dict)
     unstarted: list[str] = field(default_factory=list)
+    caches: list[dict[str, Any]] = field(default_factory=list)
 
 
 def live(
@@ -59,6 +61,7 @@ def live(
     contexts: Sequence[ContextRecord],
     device_sample: dict[str, Any] | None = None,
     unstarted: Iterable[str] = (),
+    caches: Iterable[dict[str, Any]] = (),
 ) -> State:
     """The state of this process now."""
     stats, counters = _core.pool_stats(0), _core.counters()
@@ -83,6 +86,7 @@ def live(
         [row.message() for row in cell_figures.ledger.rows()],
         device_sample or {},
         sorted(unstarted),
+        list(caches),
     )
 
 
@@ -101,6 +105,8 @@ def of_entries(label: str, entries: Iterable[Entry]) -> State:
             builder.rename(entry.content.get("rows", []))
         elif kind == "contexts":
             builder.state.contexts = entry.content.get("rows", [])
+        elif kind == "caches":
+            builder.state.caches = entry.content.get("rows", [])
         elif kind == "cells":
             builder.state.cells = entry.content.get("rows", [])
         elif kind == "device":

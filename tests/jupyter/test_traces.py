@@ -158,6 +158,8 @@ def test_pictures_of_any_messages_are_drawn_or_refused() -> None:
     fallback = pytest.importorskip("pygpukit.jupyter.widgets.fallback")
     random = Random(5)
     entries = [entry for entry in trace.read(TRACE).entries if entry.content["type"] != "frame"][:40]
+    held = {"type": "caches", "rows": [{"cache": "m", "holder": "a 1", "blocks": 1, "shared": 0, "bytes": 9}]}
+    entries.append(trace.Entry(entries[-1].t_ns, held, ()))
     drawn = 0
     for _ in range(1500):
         at = random.randrange(len(entries))

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 
 import pytest
 from hostile import VALUES
+from llm import tiny
 
 pytest.importorskip("anywidget")
 pytest.importorskip("ipykernel")
@@ -31,6 +32,8 @@ from pygpukit.core.records import SEQUENCES
 from pygpukit.jupyter import allowance, comms
 from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, base, dashboard
 from pygpukit.jupyter.widgets.fallback import device_html, memory_html, scheduler_html
+from pygpukit.llm.engine.loop import Loop
+from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.scheduler import Scheduler
 from pygpukit.telemetry import feed
 from pygpukit.telemetry import sampler as telemetry
@@ -342,6 +345,22 @@ def test_a_picture_of_memory_has_blocks_in_their_segments_and_no_more_shapes_tha
     assert drawn[3:] == [(0, 479), (0, 479.5), (480, 159), (480, 15.5), (624, 31.5)]
     small = State("a device", segments=[(at << 21, 1 << 21) for at in range(5000)])
     assert memory_html(small).count("<rect") < 1000
+
+
+def test_a_picture_of_memory_has_who_holds_the_blocks_of_kv_caches() -> None:
+    row = {"cache": "<b>small</b>", "holder": "ann 7", "blocks": 3, "shared": 2, "bytes": 3 << 20}
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", memory_html(State("a device", caches=[row])))
+    assert cells == ["&lt;b&gt;small&lt;/b&gt;", "ann 7", "3", "2", "3 MiB"]
+    assert "KV cache" not in memory_html(State("a device"))
+    loop = Loop(tiny.model("llama", context=256).engine.network, 5, name="pictured")
+    loop.open(sequence := Sequence([1, 2], 3, client="ann"))
+    loop.next(sequence)
+    widget = MemoryWidget()
+    rows = re.findall(r"<tr>(.*?)</tr>", widget.fallback_html())
+    own = [re.findall(r"<td[^>]*>([^<]*)</td>", one)[1:4] for one in rows if ">pictured<" in one]
+    assert own == [[f"ann {sequence.number}", "1", "0"], ["earlier prompts", "0", "0"], ["free", "4", "0"]]
+    loop.close(sequence)
+    widget.close()
 
 
 def test_the_picture_of_the_device_has_its_readings() -> None:

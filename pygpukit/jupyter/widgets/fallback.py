@@ -34,11 +34,12 @@ PHASE_COLOURS = {
     "Expired": "#a0522d",
 }
 STYLE = "font: 13px system-ui, sans-serif; font-variant-numeric: tabular-nums; max-width: 640px"
+_CACHE_HEADS = ("KV cache of", "Holder", "Blocks", "Shared", "Size")
 CELL = "text-align: left; padding: 1px 16px 1px 0"
 
 
 def memory_html(state: State) -> str:
-    """The pool's bar, its blocks by address, and a table of owners."""
+    """The pool's bar, its blocks by address, and tables of owners and of the blocks of KV caches."""
     gauges = state.gauges
     used, reserved, quota = (gauges.get(name, 0) for name in ("used", "reserved", "limit"))
     limited = 0 < quota < UNLIMITED_BYTES
@@ -60,8 +61,8 @@ def memory_html(state: State) -> str:
         sizes[owner] += block.size
         counts[owner] += 1
     rows = [(o, human_bytes(s), str(counts[o])) for o, s in sorted(sizes.items(), key=lambda one: (-one[1], one[0]))]
-    table = _table(("Owner", "Size", "Blocks"), rows)
-    return _page("GPU memory", state.label, words, bar + _map(state), 2 if state.segments else 1, table)
+    tables = _table(("Owner", "Size", "Blocks"), rows) + _table(_CACHE_HEADS, [_cache(row) for row in state.caches])
+    return _page("GPU memory", state.label, words, bar + _map(state), 2 if state.segments else 1, tables)
 
 
 def scheduler_html(state: State) -> str:
@@ -146,6 +147,10 @@ def _reading(one: Mapping[str, Any], readings: bool) -> str:
     if not readings:
         return "live only"
     return human_bytes(int(value)) + unit[1:] if unit in ("B", "B/s") else f"{value:g} {unit}".rstrip()
+
+
+def _cache(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return row["cache"], row["holder"], str(row["blocks"]), str(row["shared"]), human_bytes(row["bytes"])
 
 
 def _task(task: Mapping[str, object]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pygpukit.jupyter import control
 from pygpukit.telemetry import sampler, state
 from pygpukit.telemetry.feed import Feed
 from pygpukit.telemetry.sensors import DeviceSampler
-from pygpukit.telemetry.tenants import TaskSource, all_tasks, contexts, unstarted
+from pygpukit.telemetry.tenants import TaskSource, all_tasks, caches, contexts, unstarted
 
 if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.dashboard import Dashboard
@@ -57,7 +57,7 @@ class LiveSource:
         sample = self._sampler.newest() if self._sampler else None
         tasks = self._tasks()
         waiting = {label for label, task in tasks if task.phase in ("Queued", "Admitted")} & unstarted()
-        return state.live(self.label, [task for _, task in tasks], contexts(), sample, waiting)
+        return state.live(self.label, [task for _, task in tasks], contexts(), sample, waiting, caches())
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         return control.answer(request)
