@@ -5,7 +5,8 @@ then, and two such contexts would alternate, whatever their shares. So each asks
 next is that of the context that is furthest behind its share (stride scheduling), by measured device time and, of steps
 that have not ended, by what its last one took. Who can launch a step before the one before it has ended does, where
 that is the next one: so the device goes on while the host looks at tokens. Else one that is behind is waited for as
-long as its last step took, since it may come back at once; while the device stands still, that is charged to it.
+long as its last step took, since it may come back at once. That the device stands still for half as long is charged to
+nobody: shares are of its work. What is longer is charged to the one that is waited for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pygpukit.core.turns import FREE, Turn
 from pygpukit.scheduler.execution import ExecutionContext, current_context
 
 _MAX_S = 0.02  # nobody is waited for longer than that
+_GRACE = 0.5  # of its last step, that one may need to come back
 _LATE = 4  # steps at most that have ended and will still be measured: others took no device time
 _MIN_PPM = 1000  # as the gate weighs who was promised nothing
 
@@ -119,7 +121,8 @@ class Line:
             minimum = min((p.expected for p in self._places.values() if p is not place and p.here(now)), default=0.0)
             place.clock = max(place.clock, minimum)
         elif place.missed_s is not None:
-            place.clock += (now - place.missed_s) * 1e9 / place.weight
+            late_s = now - place.missed_s - min(place.length_s, _MAX_S) * _GRACE
+            place.clock += max(late_s, 0.0) * 1e9 / place.weight
         place.missed_s = None
         place.waiting += 1
         return place
