@@ -13,6 +13,7 @@ _TEMPERATURE_GPU, _PCIE_TX, _PCIE_RX = 0, 0, 1
 _CLOCKS = {"sm": 1, "memory": 2}
 _MAX_PROCESSES = 4096
 _UNREPORTED = 2**64 - 1
+_MAX_TEXT = 96  # of a name or a UUID, with its end
 
 # Bits of nvmlDeviceGetCurrentClocksThrottleReasons, as its documentation names them.
 THROTTLE_REASONS = {
@@ -46,6 +47,18 @@ class Process:
 
     pid: int
     used_bytes: int | None
+
+
+@dataclass(frozen=True)
+class MigInstance:
+    """A MIG instance of a card. uuid: what CUDA_VISIBLE_DEVICES takes. gpu_instance, compute_instance: its numbers.
+    memory_bytes: all that it has; None where the driver does not tell."""
+
+    uuid: str
+    name: str
+    gpu_instance: int
+    compute_instance: int
+    memory_bytes: int | None
 
 
 class _Utilization(ctypes.Structure):
@@ -112,6 +125,33 @@ class NvmlDevice:
         if code not in (_SUCCESS, _NOT_SUPPORTED):
             return self._words(code)
         return ("on" if code == _SUCCESS and now.value else "off"), None
+
+    def mig_instances(self) -> list[MigInstance] | str:
+        """The instances that there are of a card that is divided; the reason where they are not told."""
+        max_count = ctypes.c_uint()
+        if reason := self._call("nvmlDeviceGetMaxMigDeviceCount", self._handle, ctypes.byref(max_count)):
+            return reason
+        instances = []
+        for number in range(max_count.value):
+            handle = ctypes.c_void_p()
+            if self._call(
+                "nvmlDeviceGetMigDeviceHandleByIndex", self._handle, ctypes.c_uint(number), ctypes.byref(handle)
+            ):
+                continue  # there may be fewer
+            texts = [ctypes.create_string_buffer(_MAX_TEXT) for _ in range(2)]
+            for which, text in zip(("UUID", "Name"), texts, strict=True):
+                if reason := self._call(f"nvmlDeviceGet{which}", handle, text, ctypes.c_uint(_MAX_TEXT)):
+                    return f"nvmlDeviceGet{which}: {reason}"
+            numbers = [ctypes.c_uint() for _ in range(2)]
+            for which, value in zip(("Gpu", "Compute"), numbers, strict=True):
+                if reason := self._call(f"nvmlDeviceGet{which}InstanceId", handle, ctypes.byref(value)):
+                    return f"nvmlDeviceGet{which}InstanceId: {reason}"
+            sizes = _Memory()
+            untold = self._call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(sizes))
+            uuid_text, name = (text.value.decode("utf-8", "replace") for text in texts)
+            gpu, compute = (one.value for one in numbers)
+            instances.append(MigInstance(uuid_text, name, gpu, compute, None if untold else sizes.total))
+        return instances
 
     def utilization(self) -> tuple[Reading, Reading]:
         """Per cent of the time in which a kernel ran, and in which memory was read or written."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from uuid import UUID
 
 from pygpukit.core.backend import backend
 from pygpukit.core.device import device_facts
-from pygpukit.core.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
+from pygpukit.core.nvml import LIBRARY, MigInstance, NvmlDevice, NvmlUnavailableError
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class DeviceSharing:
     mps: "on" (an MPS server runs the kernels of this process and of others), "off" or "unknown".
     mps_threads_percent: the part of the multiprocessors that the server lets this process use, where one is set.
     reasons: why something is unknown, by field.
+    instances: of a card in MIG mode, those that there are; each is a device of its own for a process whose
+    CUDA_VISIBLE_DEVICES is its uuid. uuid: the device's, as nvidia-smi takes it; "" on the simulation.
     """
 
     mig: str
@@ -26,12 +29,32 @@ class DeviceSharing:
     mps: str
     mps_threads_percent: float | None
     reasons: dict[str, str]
+    instances: tuple[MigInstance, ...] = ()
+    uuid: str = ""
+
+    def commands(self) -> list[str]:
+        """Shell commands by which an administrator would divide the card, or share it by MPS, and this user use that:
+        as text, nothing is run."""
+        if not self.uuid:
+            return []
+        if self.mig == "instance":
+            return []  # a part of a card is divided no further
+        card = f"sudo nvidia-smi -i {self.uuid}"
+        if self.mig == "on":
+            divide = [
+                f"sudo nvidia-smi mig -i {self.uuid} -lgip",
+                f"sudo nvidia-smi mig -i {self.uuid} -cgi PROFILE -C",
+            ]
+            return [*divide, *(f"CUDA_VISIBLE_DEVICES={one.uuid} jupyter lab" for one in self.instances)]
+        share = [] if self.mps == "on" else ["nvidia-cuda-mps-control -d"]
+        return [f"{card} -mig 1", *share, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 jupyter lab"]
 
     def __str__(self) -> str:
         place = "" if self.instance is None else f" {self.instance[0]}/{self.instance[1]}"
         part = "" if self.mps_threads_percent is None else f", {self.mps_threads_percent:g} % of the multiprocessors"
         why = "".join(f"; {field}: {reason}" for field, reason in self.reasons.items())
-        return f"MIG {self.mig}{place}, MPS {self.mps}{part}{why}"
+        there = "".join(f"; {one.gpu_instance}/{one.compute_instance} {one.name} {one.uuid}" for one in self.instances)
+        return f"MIG {self.mig}{place}, MPS {self.mps}{part}{there}{why}"
 
 
 _divided = False
@@ -57,23 +80,32 @@ def device_sharing(device_id: int = 0, *, library: str | None = None) -> DeviceS
     if library is None and backend() == "sim":
         return DeviceSharing("off", None, "off", None, {})
     reasons: dict[str, str] = {}
-    mig, instance = _mig(facts["uuid"], library, reasons)
+    mig, instance, instances = _mig(facts["uuid"], library, reasons)
     mps = {0: "off", 1: "on"}.get(facts["mps"], "unknown")
     if mps == "unknown":
         reasons["mps"] = "this driver does not tell; a newer one does"
-    return DeviceSharing(mig, instance, mps, _threads_percent() if mps == "on" else None, reasons)
+    percent = _threads_percent() if mps == "on" else None
+    name = f"{'MIG' if mig == 'instance' else 'GPU'}-{UUID(bytes=facts['uuid'])}"
+    return DeviceSharing(mig, instance, mps, percent, reasons, instances, name)
 
 
-def _mig(uuid: bytes, library: str | None, reasons: dict[str, str]) -> tuple[str, tuple[int, int] | None]:
+def _mig(
+    uuid: bytes, library: str | None, reasons: dict[str, str]
+) -> tuple[str, tuple[int, int] | None, tuple[MigInstance, ...]]:
     try:
-        is_mig = NvmlDevice(uuid, LIBRARY if library is None else library).mig()
+        device = NvmlDevice(uuid, LIBRARY if library is None else library)
     except NvmlUnavailableError as error:
         reasons["mig"] = str(error)
-        return "unknown", None
+        return "unknown", None, ()
+    is_mig = device.mig()
     if isinstance(is_mig, str):
         reasons["mig"] = is_mig
-        return "unknown", None
-    return is_mig
+        return "unknown", None, ()
+    instances = device.mig_instances() if is_mig[0] == "on" else []
+    if isinstance(instances, str):
+        reasons["instances"] = instances
+        instances = []
+    return *is_mig, tuple(instances)
 
 
 def _threads_percent() -> float | None:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from pygpukit import _core
+from pygpukit._core import native
 from pygpukit.core import records
+from pygpukit.core.device import device_facts
 from pygpukit.worker.errors import WorkerDiedError, WorkerStoppedError
 from pygpukit.worker.parent import START_TIMEOUT_S, Worker
 
@@ -47,10 +49,13 @@ class PartitionWorker:
     # What the process is told when its result has been copied, and first of all: it loads what tasks need.
     TAKEN: ClassVar = {"op": "serve", "by": "pygpukit.scheduler.served:taken"}
 
-    def __init__(self, partition: str, memory_bytes: Callable[[], int]) -> None:
-        """memory_bytes: what its pool may hold now; 0 = no bound."""
+    def __init__(
+        self, partition: str, memory_bytes: Callable[[], int], compute_share: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        """memory_bytes: what its pool may hold now; 0 = no bound. compute_share: what it may use of the device, from 0
+        to 1, which a server of MPS keeps where there is one; 0 = no bound."""
         self.partition, self.memory_bytes = partition, memory_bytes
-        self._process = Worker(f"partition {partition}", start=False)
+        self._process = Worker(f"partition {partition}", start=False, environment=lambda: _mps_limit(compute_share()))
         self._lock = threading.Lock()  # held by who starts it or has a task in it
         self._state = "idle"
         self._starts = self._losses = self._used_bytes = self._peak_bytes = 0
@@ -174,6 +179,14 @@ class PartitionWorker:
         _core.ring_push(records.WORKER, name=_core.intern(self.partition), a=pid, b=what, c=duration_ns)
 
 
+def _mps_limit(share: float) -> dict[str, str]:
+    """The variable by which a server of MPS holds a process to a share of the multiprocessors; {} where none serves."""
+    if not 0 < share < 1 or device_facts(native.current_device()).get("mps") != 1:
+        return {}
+    # The server takes whole per cents, and refuses none.
+    return {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(max(1, round(100 * share)))}
+
+
 class Processes:
     """The workers of one scheduler, by partition."""
 
@@ -201,7 +214,11 @@ class Processes:
                     limits = getattr(manager.get(partition), "limits", None)
                     return 0 if limits is None or not limits.memory_quota else limits.memory_quota + limits.borrow[0]
 
-                worker = self._workers[partition] = PartitionWorker(partition, memory_bytes)
+                def compute_share() -> float:
+                    limits = getattr(manager.get(partition), "limits", None)
+                    return 0.0 if limits is None else limits.compute_share + limits.borrow[1]
+
+                worker = self._workers[partition] = PartitionWorker(partition, memory_bytes, compute_share)
         return worker
 
     def records(self) -> list[WorkerRecord]:

@@ -40,8 +40,16 @@ class Worker:
     Raises WorkerError where processes cannot share memory (Windows), WorkerDiedError when the child does not start.
     """
 
-    def __init__(self, name: str = "worker", backend: str | None = None, *, start: bool = True) -> None:
-        """start: now, and wait for it; else by start()."""
+    def __init__(
+        self,
+        name: str = "worker",
+        backend: str | None = None,
+        *,
+        start: bool = True,
+        environment: Callable[[], dict[str, str]] = dict,
+    ) -> None:
+        """start: now, and wait for it; else by start(). environment: asked for more variables at each start."""
+        self._environment = environment
         self.name, self.backend = name, backend
         self._lock = threading.RLock()
         self._channel: socket.socket | None = None
@@ -74,7 +82,7 @@ class Worker:
                 return
             ours, theirs = socket.socketpair()
             command = child.command("pygpukit.worker", str(theirs.fileno()), str(os.getpid()))
-            environment = {**os.environ, "PYGPUKIT_BACKEND": self.backend or str(backend())}
+            environment = {**os.environ, "PYGPUKIT_BACKEND": self.backend or str(backend()), **self._environment()}
             if self.backend == "sim":
                 environment["PYGPUKIT_SIM"] = ",".join(filter(None, (os.environ.get("PYGPUKIT_SIM"), _NO_LIMIT)))
             self._channel = ours

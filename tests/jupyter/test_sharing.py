@@ -8,7 +8,7 @@ import pytest
 
 import pygpukit as gp
 from pygpukit.core import sharing
-from pygpukit.core.nvml import NvmlDevice
+from pygpukit.core.nvml import MigInstance, NvmlDevice
 from pygpukit.telemetry.sensors import DeviceSampler
 
 UUID = bytes(range(16))
@@ -37,7 +37,34 @@ def test_mig(library: str, told, monkeypatch: pytest.MonkeyPatch, mode: str, mig
     setenv(monkeypatch, "FAKE_NVML_MIG", mode)
     found = told(library)
     assert (found.mig, found.instance, found.reasons) == (mig, instance, {})
-    assert str(found) == {"off": "MIG off", "on": "MIG on", "instance": "MIG instance 7/1"}[mig] + ", MPS off"
+    shown = {"off": "MIG off", "on": "MIG on", "instance": "MIG instance 7/1"}[mig]
+    assert str(found).partition(";")[0] == f"{shown}, MPS off"
+
+
+def test_instances_of_a_divided_card_are_listed(library: str, told, monkeypatch: pytest.MonkeyPatch) -> None:
+    setenv(monkeypatch, "FAKE_NVML_MIG", "on")
+    found = told(library)
+    name = "NVIDIA H100 MIG 1g.10gb"
+    assert found.instances == (MigInstance("MIG-0a", name, 9, 0, 8 << 30), MigInstance("MIG-2c", name, 11, 0, 8 << 30))
+    assert f"; 11/0 {name} MIG-2c" in str(found)
+    setenv(monkeypatch, "FAKE_NVML_MISSING", "memory")
+    assert [one.memory_bytes for one in told(library).instances] == [None, None]
+    for what in ("instances", "names"):
+        setenv(monkeypatch, "FAKE_NVML_MISSING", what)
+        assert told(library).instances == () and "Not Supported" in told(library).reasons["instances"]
+
+
+def test_commands_of_an_administrator_are_text(library: str, told, monkeypatch: pytest.MonkeyPatch) -> None:
+    card = "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert f"sudo nvidia-smi -i {card} -mig 1" in told(library).commands()
+    assert "nvidia-cuda-mps-control -d" in told(library).commands()
+    assert "nvidia-cuda-mps-control -d" not in told(library, mps=1).commands()
+    setenv(monkeypatch, "FAKE_NVML_MIG", "on")
+    divided = told(library).commands()
+    assert divided[:2] == [f"sudo nvidia-smi mig -i {card} -lgip", f"sudo nvidia-smi mig -i {card} -cgi PROFILE -C"]
+    assert divided[2:] == ["CUDA_VISIBLE_DEVICES=MIG-0a jupyter lab", "CUDA_VISIBLE_DEVICES=MIG-2c jupyter lab"]
+    setenv(monkeypatch, "FAKE_NVML_MIG", "instance")
+    assert told(library).commands() == []
 
 
 def test_a_card_that_has_no_mig(library: str, told, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,4 +97,4 @@ def test_the_device_strip_tells(library: str, monkeypatch: pytest.MonkeyPatch) -
 def test_a_simulated_device_is_shared_with_nobody() -> None:
     if gp.backend() != "sim":
         pytest.skip("there is a device")
-    assert str(gp.device_sharing()) == "MIG off, MPS off"
+    assert str(gp.device_sharing()) == "MIG off, MPS off" and gp.device_sharing().commands() == []

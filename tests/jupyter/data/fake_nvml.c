@@ -39,14 +39,40 @@ int nvmlDeviceIsMigDeviceHandle(void *device, u32 *is) {
   return device ? OK : NOT_FOUND;
 }
 
+/* Of a divided card: the instances 0 and 2 of at most three, by handles of their own. */
+static int part(void *device) { return device == (void *)0x60 || device == (void *)0x62; }
+
+int nvmlDeviceGetMaxMigDeviceCount(void *device, u32 *count) {
+  *count = mig("on") ? 3 : 0;
+  return device ? missing("instances") : NOT_FOUND;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, u32 index, void **instance) {
+  if (!device || !mig("on") || index == 1 || index > 2) return NOT_FOUND;
+  *instance = (void *)(u64)(0x60 + index);
+  return OK;
+}
+
+int nvmlDeviceGetUUID(void *device, char *text, u32 size) {
+  if (!part(device)) return NOT_SUPPORTED;
+  strncpy(text, device == (void *)0x60 ? "MIG-0a" : "MIG-2c", size);
+  return missing("names");
+}
+
+int nvmlDeviceGetName(void *device, char *text, u32 size) {
+  if (!part(device)) return NOT_SUPPORTED;
+  strncpy(text, "NVIDIA H100 MIG 1g.10gb", size);
+  return OK;
+}
+
 int nvmlDeviceGetGpuInstanceId(void *device, u32 *number) {
-  *number = 7;
-  return device && mig("instance") ? OK : NOT_SUPPORTED;
+  *number = part(device) ? (u32)(u64)device - 0x60 + 9 : 7;
+  return part(device) || (device && mig("instance")) ? OK : NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetComputeInstanceId(void *device, u32 *number) {
-  *number = 1;
-  return device && mig("instance") ? OK : NOT_SUPPORTED;
+  *number = part(device) ? 0 : 1;
+  return part(device) || (device && mig("instance")) ? OK : NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetMigMode(void *device, u32 *now, u32 *pending) {
