@@ -51,6 +51,7 @@ class Description:
     how many bytes those of one position take. bandwidth: bytes a second of the device's memory by its facts, 0 where it
     does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device). reordered:
     bytes of weights whose columns lie by their groups of scales, for which a product takes x's in that order.
+    replaced: the operations of plugins in the place of the model's own, in words.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Description:
     kv_bytes: int
     kv_operations: int
     bandwidth: float
+    replaced: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -114,6 +116,7 @@ class Description:
         ]
         if self.reordered:
             rows.append(f"columns by their groups, not as in the file (act-order): {_size(self.reordered)}")
+        rows += [f"replaced: {one}" for one in self.replaced]
         rows.append(f"keys and values in {self.kv_dtype}: {self.kv_token_bytes} bytes a position")
         token = f"a token at {self.context} positions reads {_size(self.token_bytes)}"
         rows.append(f"{token} and takes {self.token_operations / 1e9:.2f} billion operations")
@@ -160,6 +163,7 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         kv_bytes,
         operations,
         facts.bandwidth,
+        tuple(f"{name} by {one}" for name, one in model.replaced.items()),
     )
 
 

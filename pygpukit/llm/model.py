@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.adapters import Adapter
     from pygpukit.nn.linear.blocks import Blocks
+    from pygpukit.plugins.operation import Operation
 
 _BY_HAND = "pygpukit.compat.decoding.model"
 
@@ -80,6 +81,9 @@ class CausalTransformerModel(Generating):
         self.adapters: dict[str, Adapter] = {}
         self.quantisation_errors: dict[str, float] = {}  # by tensor that load() rounded: relative, root mean square
         self.load_reference: Callable[[], CausalTransformerModel] | None = None  # of what load() rounded, as it was
+        self.replaced: dict[
+            str, Operation
+        ] = {}  # by the built-in operation's name: what load(replace=) put in its place
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
         self.reordered = 0  # bytes of weights whose columns lie by their groups of scales, not as in the file
 
@@ -333,7 +337,8 @@ class CausalTransformerModel(Generating):
         c = self.config
         return (
             f"CausalTransformerModel({self.name!r}, layers={c.num_layers}, hidden={c.hidden_size}, "
-            f"heads={c.num_heads}/{c.kv_heads}, vocabulary={c.vocab_size}, dtype={self.dtype}, context={self.context})"
+            f"heads={c.num_heads}/{c.kv_heads}, vocabulary={c.vocab_size}, dtype={self.dtype}, context={self.context}"
+            f"{''.join(f', {name} by {one}' for name, one in self.replaced.items())})"
         )
 
 

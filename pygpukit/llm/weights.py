@@ -25,6 +25,8 @@ from pygpukit.llm.models import (
     read_config,
 )
 from pygpukit.llm.models.shapes import fields_of
+from pygpukit.llm.models.spec import spec_from
+from pygpukit.llm.replaced import operations_for, replace_in
 from pygpukit.models.heads import halves
 from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
 from pygpukit.models.tokenizer.ending import generation_of
@@ -32,6 +34,7 @@ from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.kv_cache import check_kv_dtype
 from pygpukit.nn.loading import TensorLoader
 from pygpukit.nn.norm import Norm
+from pygpukit.plugins.replace import Choice, resolved
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -58,6 +61,7 @@ def load(
     quantize: str | None = None,
     activations: str | None = None,
     config: Mapping[str, Any] | None = None,
+    replace: Choice | None = None,
 ) -> CausalTransformerModel:
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
 
@@ -75,12 +79,13 @@ def load(
     products rounded to int8, too (compressed-tensors' int-quantized): products of int8, which sum exactly; by default
     such weights are multiplied with rows of dtype. config: fields of config.json that count before the model's own; of
     a model without a config.json what its shapes do not say, such as {"num_attention_heads": 32, "rope_theta":
-    500000.0}.
+    500000.0}. replace: operations of plugins in the place of the model's norms, as gp.plugins.replace() takes them:
+    "triton", or {"rmsnorm": "NAME"}.
 
     Raises ValueError for another quantize or activations, ModelNotFoundError, ModelFileError, OutOfMemoryError;
     InvalidSpecError for an architecture that is not there, activations that the files do not have, and before any file
-    is read for a context or slots below 1, and for another kv_dtype. Raises ModuleNotFoundError where the extra
-    `models` is missing, before anything is fetched or placed.
+    is read for a context or slots below 1, and for another kv_dtype; PluginError for a plugin that cannot be used.
+    Raises ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
@@ -91,6 +96,8 @@ def load(
     check_room(context, slots, kv_memory)
     check_kv_dtype(kv_dtype)
     _check_quantize(quantize, activations)
+    if replace is not None:
+        resolved(replace)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
     coming = Coming(str(model))
@@ -109,6 +116,7 @@ def load(
             quantize=quantize,
             activations=activations,
             config=config,
+            replace=replace,
         )
         coming.wait(progress is True)
         if quantize is not None:
@@ -135,6 +143,7 @@ def from_checkpoint(
     quantize: str | None = None,
     activations: str | None = None,
     config: Mapping[str, Any] | None = None,
+    replace: Choice | None = None,
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
     _check_quantize(quantize, activations)
@@ -145,6 +154,7 @@ def from_checkpoint(
     if not checkpoint.config:
         fields = fields_of(architecture, checkpoint, config or {}, title)
     shape = read_config(architecture, fields, where)
+    operations = operations_for(replace, shape.norm_type, title)
     check_tensors(architecture, shape, checkpoint.names(), biases(architecture, fields, where), title)
     if activations is not None:
         _check_activations(checkpoint, shape, title)
@@ -157,6 +167,7 @@ def from_checkpoint(
     loader = Loader(rounded or checkpoint, architecture, shape, dtype, title, progress, activations == "int8")
     with loader:
         model = loader.model(tokenizer, context, slots, spec, kv_memory, kv_dtype)
+    replace_in(model, operations)
     model.tokenizer_problem, model.expanded, model.reordered = problem, loader.expanded, loader.reordered
     model.quantisation_errors = {} if rounded is None else dict(sorted(rounded.errors.items()))
     return model
@@ -248,7 +259,7 @@ class Loader(TensorLoader):
             self.norm(weights["final_norm"], weights.get("final_norm_bias"), "final_norm", width),
             self._lm_head(),
             learned,
-            spec or MODEL_SPECS[self.architecture.name],
+            spec or MODEL_SPECS.get(self.architecture.name) or spec_from(self.architecture),
             name=self._title,
             tokenizer=tokenizer,
             generation=generation_of(self._checkpoint, config.vocab_size),

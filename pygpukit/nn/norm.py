@@ -9,12 +9,15 @@ from pygpukit.ops import host
 from pygpukit.ops.nn import norm as operations
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
 
 
 class Norm:
     """x / sqrt(mean(x * x) + eps) * weight, or with norm_type "layernorm" (x - mean) / sqrt(variance + eps) * weight
-    + bias, along the last axis."""
+    + bias, along the last axis. operation: what computes it in the place of the built-in kernels, None for these."""
 
     def __init__(
         self,
@@ -26,12 +29,18 @@ class Norm:
         if norm_type not in ("rmsnorm", "layernorm"):
             raise InvalidSpecError(f"norm_type is {norm_type!r}, must be 'rmsnorm' or 'layernorm'", "norm_type")
         self.weight, self.bias, self.norm_type, self.eps = weight, bias, norm_type, eps
+        self.operation: Callable[..., GPUArray] | None = None
 
     def __call__(self, x: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
         """The rows of x, normalised: out, which may be x, or a new array of x's type."""
         if self.norm_type == "rmsnorm":
-            return operations.rmsnorm(x, self.weight, self.eps, out=out)
-        return operations.layernorm(x, self.weight, self.bias, self.eps, out=out)
+            return (self.operation or operations.rmsnorm)(x, self.weight, self.eps, out=out)
+        return (self.operation or operations.layernorm)(x, self.weight, self.bias, self.eps, out=out)
+
+    def rows(self, x: GPUArray, dtype: DataType) -> GPUArray:
+        """The rows of x by the operation that replaces the built-in kernels, of a type."""
+        result = self(x)
+        return result if result.dtype == dtype else result.astype(dtype.name)
 
     @property
     def centered(self) -> str:

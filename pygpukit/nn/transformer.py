@@ -107,8 +107,9 @@ class Transformer:
 
     def new_bests(self) -> GPUArray | None:
         """Room for what head() finds out about the largest logits of one row; None where it finds out nothing, as where
-        they change after their product."""
+        they change after their product, or their norm is not part of it."""
         changes = self.config.logit_scale != 1.0 or self.config.logit_cap is not None
+        changes |= self.final_norm.operation is not None
         return None if changes else self._head.new_bests()
 
     def _tables_of(self, layer: int) -> rope.Tables | None:

@@ -1,4 +1,4 @@
-"""Plugins: operations and backends that other distributions bring, by entry points (docs/plugins.md)."""
+"""Plugins: operations, backends and models that other distributions bring, by entry points (docs/plugins.md)."""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from llm.tiny import CONFIGS, MemoryCheckpoint, model, tensors
 
 import pygpukit as gp
+from pygpukit.llm.weights import from_checkpoint
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 
@@ -32,7 +34,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def test_the_template_is_listed_and_within_its_families(example: None) -> None:
     ours = {one.name: one for one in gp.plugins.list() if one.distribution == "pygpukit-example 1.0"}
-    assert {"example-rmsnorm", "example"} <= set(ours)
+    assert {"example-rmsnorm", "example", "example_llama"} <= set(ours)
     reports = gp.plugins.check("example")
     assert [report.operation.replaces for report in reports] == ["rmsnorm", "softmax"]
     assert all(report.ok and report.calls == 15 and not report.refused for report in reports), reports
@@ -44,3 +46,12 @@ def test_the_template_replaces_an_operation(example: None) -> None:
         out = gp.zeros((1, 2))
         assert gp.rmsnorm(gp.ones((1, 2)), gp.ones(2), 0.0, out=out) is out
         assert out.to_numpy().tolist() == [[1.0, 1.0]]
+
+
+def test_a_model_of_the_templates_architecture_runs_with_its_norm(example: None) -> None:
+    config = {**CONFIGS["llama"], "model_type": "example_llama"}
+    checkpoint = MemoryCheckpoint(config, tensors(CONFIGS["llama"], 0))
+    ours = from_checkpoint(checkpoint, dtype="float32", replace="example")
+    assert list(ours.replaced) == ["rmsnorm"]  # of the backend's two, the one that a model has a place for
+    expected = model("llama").generate([1, 5, 2], max_new_tokens=4, temperature=0.0)
+    assert ours.generate([1, 5, 2], max_new_tokens=4, temperature=0.0) == expected

@@ -27,6 +27,7 @@ from pygpukit.llm.models.reading import biases, read_config
 from pygpukit.llm.models.smollm3 import SMOLLM3
 from pygpukit.llm.models.spec import ModelSpec, spec_from, with_names
 from pygpukit.llm.models.tensors import check_tensors, prefix_of
+from pygpukit.plugins.entries import plugin
 
 _ALL = (
     LLAMA,
@@ -93,11 +94,24 @@ def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpe
         return _recognised_by(tensor_names)
     if model_type in KINDS:
         raise EncoderError(model_type)
+    if isinstance(model_type, str) and model_type not in ARCHITECTURES and (known := _of_plugin(model_type)):
+        return known
     if not isinstance(model_type, str) or model_type not in ARCHITECTURES:
         raise InvalidSpecError(
             f"models of the type {model_type!r} are not there yet; known are {', '.join(ARCHITECTURES)}", "model_type"
         )
     return ARCHITECTURES[model_type]
+
+
+def _of_plugin(model_type: str) -> Architecture | None:
+    """The architecture that a plugin brings for a "model_type", None where none does. Raises PluginError."""
+    one = plugin("pygpukit.models", model_type)
+    if one is None:
+        return None
+    value = one.load()
+    if not isinstance(value, Architecture) or value.name != model_type:
+        raise one.error(f"{one.value} is {value!r:.80}; it must be an Architecture whose name is {model_type!r}")
+    return value
 
 
 def _recognised_by(tensor_names: Iterable[str]) -> Architecture:

@@ -106,6 +106,8 @@ class LinearBF16:
         """
         if not x.shape[0]:
             return
+        if norm is not None and norm.operation is not None:
+            x, norm = norm.rows(x, self.weight.dtype), None
         if host.computes():
             self._by_host(x, out, norm, epilogue)
         elif start is None:

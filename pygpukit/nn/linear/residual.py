@@ -37,6 +37,8 @@ def normalised_rows(x: GPUArray, norm: Norm | None, dtype: DataType) -> GPUArray
     """The rows of x, after a norm where there is one, of that type; those of x itself where they are that."""
     if norm is None:
         return x if x.dtype == dtype else x.astype(dtype.name)
+    if norm.operation is not None:
+        return norm.rows(x, dtype)
     out = native.empty(x.shape, dtype)
     if host.computes():
         arrays = [x, out, *norm.arrays]
