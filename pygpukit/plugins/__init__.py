@@ -1,4 +1,4 @@
-"""Plugins: operations, backends and models that other distributions bring, by entry points (docs/plugins.md)."""
+"""Plugins: operations, backends, models and policies of other distributions, by entry points (docs/plugins.md)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from pygpukit.plugins.check import Report, check
 from pygpukit.plugins.entries import GROUPS, Plugin
 from pygpukit.plugins.entries import plugins as list
 from pygpukit.plugins.operation import Backend, Operation
+from pygpukit.plugins.policy import Demand, Policy
 from pygpukit.plugins.replace import Replacement, replace, replaceable
 
 __all__ = [
     "GROUPS",
     "Backend",
+    "Demand",
     "Operation",
     "Plugin",
     "PluginError",
+    "Policy",
     "Replacement",
     "Report",
     "check",

@@ -79,6 +79,40 @@ def take(options: dict[str, Any]) -> dict[str, Any]:
     return asked
 
 
+def decided(
+    self: Scheduler, label: str, memory: Any, bandwidth: Any, options: dict[str, Any]
+) -> tuple[units.MemoryLike, float | None]:
+    """(memory, bandwidth) by the plugin's policy that `options` names, with the rest of its decision in `options`; as
+    they are where that is one of the classes.
+
+    Raises InvalidSpecError naming the field, PluginError, and TaskRejectedError where the policy refuses.
+    """
+    from pygpukit.plugins.policy import Demand, policy
+
+    name = options["policy"]
+    if not isinstance(name, str) or units.is_class(name) or (decide := policy(name)) is None:
+        return memory, bandwidth
+    demand = decide(
+        Demand(
+            units.parse_text(options.get("name", label), "name"),
+            0 if memory is None else units.parse_memory(memory),
+            units.parse_share(bandwidth) / 1e6,
+            None,
+            units.parse_priority(options.get("priority", 0)),
+            options.get("deadline"),
+            options.get("partition") or "",
+            self.total_memory,
+            self.available_memory,
+        )
+    )
+    options |= {"name": demand.name, "priority": demand.priority}
+    for field in ("policy", "deadline", "partition"):
+        options.pop(field, None)
+        if getattr(demand, field):
+            options[field] = getattr(demand, field)
+    return demand.memory or None, demand.bandwidth or None
+
+
 def documented(
     fn: Callable[..., Any], args: tuple[Any, ...], memory: Any, bandwidth: Any, options: dict[str, Any]
 ) -> tuple[Any, Any] | None:

@@ -106,6 +106,7 @@ class Scheduler(SchedulerViews):
         function allocates beyond memory_limit is refused with OutOfMemoryError; memory alone is a reservation.
         policy: fills in the limits that its class needs, and is then held to be true: "guaranteed" sets limit = request
         and needs both requests; "burstable" needs one; "best_effort" has none. None derives the class, as Kubernetes.
+        The name of a plugin's policy asks that, which may change the demand or refuse it (docs/plugins.md).
         priority: higher first; one that does not fit makes admitted tasks of lower priority wait again, if that helps
         and they have not started. partition: one of create_partition(). depends_on: tasks that must succeed first.
         deadline: seconds from now; a task that has not ended by then is Expired, and one that cannot end by then as far
@@ -127,6 +128,8 @@ class Scheduler(SchedulerViews):
         if args and (asked := request.documented(fn, args, memory, bandwidth, options)) is not None:
             args, (memory, bandwidth) = (), asked
         if options:
+            if "policy" in options:
+                memory, bandwidth = request.decided(self, label, memory, bandwidth, options)
             rest = request.take(options)
             label, identity, where = rest.pop("name", label), rest.pop("id", None), rest.pop("partition", "")
         if identity is None:

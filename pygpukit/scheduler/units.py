@@ -87,14 +87,23 @@ def parse_policy(policy: PolicyLike) -> str | None:
     if policy is None:
         return None
     if isinstance(policy, str):
-        name = re.sub("[-_ ]", "", policy).upper()
-        member_by_name = next((member for member in TaskPolicy if member.name.replace("_", "") == name), None)
+        member_by_name = _member(policy)
     else:
         member_by_name = policy if isinstance(policy, TaskPolicy) else None
     if member_by_name is None:
         known = '"guaranteed", "burstable" or "best_effort"'
         raise InvalidSpecError(f"policy={policy!r} is unknown; use {known}", "policy")
     return member_by_name.value
+
+
+def is_class(policy: str) -> bool:
+    """True for the name of a QoS class, as parse_policy() takes it."""
+    return _member(policy) is not None
+
+
+def _member(policy: str) -> TaskPolicy | None:
+    name = re.sub("[-_ ]", "", policy).upper()
+    return next((member for member in TaskPolicy if member.name.replace("_", "") == name), None)
 
 
 def parse_name(name: str, field: str, known: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def test_the_template_is_listed_and_within_its_families(example: None) -> None:
     ours = {one.name: one for one in gp.plugins.list() if one.distribution == "pygpukit-example 1.0"}
-    assert {"example-rmsnorm", "example", "example_llama"} <= set(ours)
+    assert {"example-rmsnorm", "example", "example_llama", "example-small-first"} <= set(ours)
     reports = gp.plugins.check("example")
     assert [report.operation.replaces for report in reports] == ["rmsnorm", "softmax"]
     assert all(report.ok and report.calls == 15 and not report.refused for report in reports), reports
@@ -55,3 +55,11 @@ def test_a_model_of_the_templates_architecture_runs_with_its_norm(example: None)
     assert list(ours.replaced) == ["rmsnorm"]  # of the backend's two, the one that a model has a place for
     expected = model("llama").generate([1, 5, 2], max_new_tokens=4, temperature=0.0)
     assert ours.generate([1, 5, 2], max_new_tokens=4, temperature=0.0) == expected
+
+
+def test_the_templates_policy_raises_small_tasks_and_refuses_large_ones(example: None) -> None:
+    with gp.scheduler.Scheduler(total_memory="1GB") as scheduler:
+        task = scheduler.submit(lambda: 1, memory="1MB", policy="example-small-first")
+        assert task.result() == 1 and scheduler.stats(task.id).priority == 1
+        with pytest.raises(gp.TaskRejectedError, match="more than half"):
+            scheduler.submit(lambda: 1, memory="600MB", policy="example-small-first")
