@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+_MAX_EXPERTS = 1024
 _ROPE_FACTORS = "rope_freqs.weight"
 _LONGROPE = {"short_factor": "rope_factors_short.weight", "long_factor": "rope_factors_long.weight"}
 
@@ -35,6 +36,7 @@ class GGUFCheckpoint:
         self.name = name
         self._gguf = open_gguf(path)
         self._tensors = self._gguf.tensors
+        self._experts: dict[str, int] = {}  # the number in its tensor of what is of one expert
         try:
             self._stored = self._names()
             self.config = self._config()
@@ -52,6 +54,8 @@ class GGUFCheckpoint:
 
     def shape(self, name: str) -> tuple[int, ...]:
         shape = self._tensors[self._stored[name]].shape
+        if name in self._experts:
+            return shape[1:]
         return shape[::-1] if self._gguf_names.is_transposed(name) else shape
 
     def dtype(self, name: str) -> DataType:
@@ -59,6 +63,8 @@ class GGUFCheckpoint:
 
     def read(self, name: str, dtype: DataType | None = None) -> Array:
         values = self._gguf.read(self._stored[name])
+        if name in self._experts:
+            values = values[self._experts[name]]
         if self._gguf_names.is_transposed(name):
             values = values.T
         heads = self._gguf_names.heads_paired(name, self.config)
@@ -73,19 +79,22 @@ class GGUFCheckpoint:
         """A matrix as the file has it (see GGUFFile.stored). None for what is no matrix."""
         theirs = self._stored[name]
         tensor = self._tensors[theirs]
-        if len(tensor.shape) != 2:
+        shape = self.shape(name)
+        if len(shape) != 2:
             return None
         heads = self._gguf_names.heads_paired(name, self.config)
 
         def rows() -> Array:
             stored = self._gguf.stored(theirs)
+            if name in self._experts:
+                stored = stored[self._experts[name]].reshape(shape[0], -1)
             return stored if heads is None else halves(stored, heads)
 
         return Stored(tensor.block.name, rows, self._gguf_names.is_transposed(name))
 
     def quantised_weight(self, name: str) -> tuple[str, int] | None:
         tensor = self._tensors[self._stored[name]]
-        return None if tensor.block.decode is None else (tensor.block.name, tensor.block.size(tensor.shape))
+        return None if tensor.block.decode is None else (tensor.block.name, tensor.block.size(self.shape(name)))
 
     def tokenizer(self) -> Tokenizer:
         from pygpukit.models.tokenizer.gguf import from_fields
@@ -104,15 +113,38 @@ class GGUFCheckpoint:
             raise self._gguf.file.error(
                 f"its architecture is {architecture!r}; what is read is {', '.join(architectures)}"
             )
-        self._architecture, self._gguf_names = architecture, architectures[architecture]
+        names = architectures[architecture]
+        count = self._gguf.fields.get(f"{architecture}.expert_count", 0)
+        if names.mixture is not None and count:
+            names = names.mixture
+        self._architecture, self._gguf_names = architecture, names
         stored = {}
         for theirs in self._tensors:
             ours = self._gguf_names.tensor_name(theirs)
             if ours is not None:
                 stored[ours] = theirs
-            elif theirs != _ROPE_FACTORS and not (self._gguf_names.longrope and theirs in _LONGROPE.values()):
-                raise self._gguf.file.error(f"the tensor {theirs!r} is none of a {self._architecture} model")
+            elif (
+                not self._of_experts(theirs, count, stored)
+                and theirs != _ROPE_FACTORS
+                and not (self._gguf_names.longrope and theirs in _LONGROPE.values())
+            ):
+                mixture = f" whose {architecture}.expert_count is {count!r:.20}" if count else ""
+                raise self._gguf.file.error(f"the tensor {theirs!r} is none of a {architecture} model{mixture}")
         return stored
+
+    def _of_experts(self, theirs: str, count: Any, stored: dict[str, str]) -> bool:
+        """True for a tensor of all experts, each of which gets its name. Raises ModelFileError for another count."""
+        if not self._gguf_names.expert_names(theirs, 1):
+            return False
+        shape = self._tensors[theirs].shape
+        if type(count) is not int or not 0 < count <= _MAX_EXPERTS or len(shape) != 3 or shape[0] != count:
+            raise self._gguf.file.error(
+                f"the tensor {theirs!r} has shape {shape}, must have three axes, the first of {count!r:.20} experts by "
+                f"{self._architecture}.expert_count, which are at most {_MAX_EXPERTS}"
+            )
+        for expert, ours in enumerate(self._gguf_names.expert_names(theirs, count)):
+            stored[ours], self._experts[ours] = theirs, expert
+        return True
 
     def _config(self) -> dict[str, Any]:
         shapes = {name: self.shape(name) for name in self._stored}

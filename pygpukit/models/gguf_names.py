@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ class GGUFNames:
     transposed: parts whose matrix Hugging Face keeps with inputs as rows. norm_offset: what its norms hold above
     Hugging Face's. config: further fields of config.json from the metadata; is_llama: beside LLaMA's, not in their
     place. read: further keys of metadata that it reads. longrope: its file may keep divisors of the frequencies of
-    rotation, for short and for long contexts.
+    rotation, for short and for long contexts. experts: Hugging Face's name of each part of an expert, with a place for
+    its number, of which the file has all experts in one tensor. mixture: the names in files of it with experts.
     """
 
     parts: Mapping[str, str]
@@ -36,6 +37,8 @@ class GGUFNames:
     is_llama: bool = True
     read: frozenset[str] = frozenset()
     longrope: bool = False
+    experts: Mapping[str, str] = field(default_factory=dict)
+    mixture: GGUFNames | None = None
 
     def tensor_name(self, name: str) -> str | None:
         """Hugging Face's name of a tensor; None where it has none."""
@@ -44,6 +47,13 @@ class GGUFNames:
             return None
         layer = f"{self.layers}.{match[1]}." if match[1] is not None else ""
         return f"{layer}{self.parts[match[2]]}.{match[3]}"
+
+    def expert_names(self, name: str, count: int) -> list[str]:
+        """Hugging Face's name of the tensor of each expert; none where it is not one of all experts."""
+        match = _NAME.fullmatch(name)
+        if not match or match[2] not in self.experts or match[1] is None or match[3] != "weight":
+            return []
+        return [f"{self.layers}.{match[1]}.{self.experts[match[2]].format(expert)}.weight" for expert in range(count)]
 
     def is_transposed(self, name: str) -> bool:
         """True if Hugging Face keeps this matrix (its name) with inputs as rows, where GGUF has outputs as rows."""

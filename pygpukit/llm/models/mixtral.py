@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.llm.models.fields import MISTRAL_FIELDS
-from pygpukit.llm.models.llama import LLAMA, WEIGHTS, attention
+from pygpukit.llm.models.llama import GGUF, LLAMA, WEIGHTS, attention
+from pygpukit.models.gguf_names import GGUFNames
 from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.moe.layer import MoELayer
 from pygpukit.nn.moe.routing import Routing
@@ -14,6 +15,7 @@ from pygpukit.nn.moe.routing import Routing
 if TYPE_CHECKING:
     from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.fields import Fields
+    from pygpukit.models.gguf_config import Metadata
 
 _MLP = ("gate_proj", "up_proj", "down_proj", "gate_bias", "up_bias", "down_bias")
 
@@ -36,6 +38,29 @@ def _config(fields: Fields) -> dict[str, Any]:
     }
 
 
+def gguf_experts(data: Metadata) -> dict[str, Any]:
+    """The fields of a mixture from a GGUF file's metadata."""
+    config = {"num_experts": data.integer("expert_count"), "num_experts_per_tok": data.integer("expert_used_count")}
+    inner = data.fields.integer("expert_feed_forward_length")
+    return config if inner is None else {**config, "moe_intermediate_size": inner}
+
+
+def _gguf_config(data: Metadata) -> dict[str, Any]:
+    config = gguf_experts(data)
+    return {"model_type": "mixtral", "num_local_experts": config.pop("num_experts")} | config
+
+
+_EXPERT = {"ffn_gate_exps": "w1", "ffn_up_exps": "w3", "ffn_down_exps": "w2"}
+GGUF_READ = frozenset({"expert_count", "expert_used_count"})
+GGUF_PLAIN = {part: name for part, name in GGUF.items() if not part.startswith(("ffn_gate", "ffn_up", "ffn_down"))}
+GGUF_MIXTRAL = GGUFNames(
+    {**GGUF_PLAIN, "ffn_gate_inp": "block_sparse_moe.gate"},
+    "MixtralForCausalLM",
+    paired_heads=True,
+    config=_gguf_config,
+    read=GGUF_READ,
+    experts={part: f"block_sparse_moe.experts.{{}}.{name}" for part, name in _EXPERT.items()},
+)
 _READ = {"num_local_experts", "num_experts", "num_experts_per_tok"}
 MIXTRAL = replace(
     LLAMA,
@@ -61,5 +86,5 @@ MIXTRAL = replace(
     rope_theta=1e6,
     norm_eps=1e-5,
     recognised_by=("embed_tokens", "q_proj", "moe_gate"),
-    gguf={},
+    gguf={"llama": replace(LLAMA.gguf["llama"], mixture=GGUF_MIXTRAL)},  # of LLaMA's name in such files
 )

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.llm.models.fields import LLAMA_FIELDS
 from pygpukit.llm.models.llama import LLAMA, attention
-from pygpukit.llm.models.mixtral import MIXTRAL, mixture
-from pygpukit.llm.models.qwen3_moe import QWEN3_MOE
+from pygpukit.llm.models.mixtral import GGUF_READ, MIXTRAL, gguf_experts, mixture
+from pygpukit.llm.models.qwen3_moe import GGUF_EXPERTS, GGUF_PARTS, QWEN3_MOE
+from pygpukit.models.gguf_names import GGUFNames
 from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.moe.routing import Routing
 
 if TYPE_CHECKING:
     from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.fields import Fields
+    from pygpukit.models.gguf_config import Metadata
 
 _EXPERTS = ("moe_gate", "expert_gate_proj", "expert_up_proj", "expert_down_proj", "q_norm", "k_norm")
 
@@ -31,6 +33,10 @@ def _config(fields: Fields) -> dict[str, Any]:
         "num_experts_per_tok": fields.integer("num_experts_per_tok"),
         "routing": Routing(normalised=fields.flag("norm_topk_prob") is True),
     }
+
+
+def _gguf_config(data: Metadata) -> dict[str, Any]:
+    return {"norm_topk_prob": False} | gguf_experts(data)
 
 
 _READ = {"num_experts", "num_local_experts", "num_experts_per_tok", "norm_topk_prob"}
@@ -50,6 +56,8 @@ OLMOE = replace(
     ),
     config=_config,
     norm_eps=1e-5,
-    gguf={},
+    gguf={
+        "olmoe": GGUFNames(GGUF_PARTS, "OlmoeForCausalLM", config=_gguf_config, read=GGUF_READ, experts=GGUF_EXPERTS)
+    },
     recognised_by=(),  # config.json tells it from Qwen3-MoE, whose tensors have the same names
 )

@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.llm.models.llama import attention, mlp
-from pygpukit.llm.models.mixtral import mixture
+from pygpukit.llm.models.mixtral import GGUF_READ, gguf_experts, mixture
 from pygpukit.llm.models.qwen3 import QWEN3
+from pygpukit.models.gguf_names import GGUFNames
 from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.moe.routing import Routing
 
 if TYPE_CHECKING:
     from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.fields import Fields
+    from pygpukit.models.gguf_config import Metadata
 
 
 def block(layer: LayerWeights) -> TransformerBlock:
@@ -38,6 +40,14 @@ def _config(fields: Fields) -> dict[str, Any]:
     }
 
 
+def _gguf_config(data: Metadata) -> dict[str, Any]:
+    return {"model_type": "qwen3_moe", "norm_topk_prob": True} | gguf_experts(data)
+
+
+_PARTS = {"ffn_gate_exps": "gate_proj", "ffn_up_exps": "up_proj", "ffn_down_exps": "down_proj"}
+GGUF_EXPERTS = {part: f"mlp.experts.{{}}.{name}" for part, name in _PARTS.items()}
+GGUF_PARTS = {**QWEN3.gguf["qwen3"].parts, "ffn_gate_inp": "mlp.gate"}
+_GGUF_READ = GGUF_READ | {"expert_feed_forward_length"}
 _READ = {"num_experts", "num_local_experts", "num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob"} | {
     "decoder_sparse_step",
     "mlp_only_layers",
@@ -63,5 +73,9 @@ QWEN3_MOE = replace(
     ),
     config=_config,
     recognised_by=("embed_tokens", "q_proj", "q_norm", "moe_gate"),
-    gguf={},
+    gguf={
+        "qwen3moe": GGUFNames(
+            GGUF_PARTS, "Qwen3MoeForCausalLM", config=_gguf_config, read=_GGUF_READ, experts=GGUF_EXPERTS
+        )
+    },
 )
