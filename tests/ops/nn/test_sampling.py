@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import pygpukit as gp
 from pygpukit import ops
+from pygpukit.ops.nn import sampling
+from pygpukit.ops.random import philox
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -125,6 +128,43 @@ def test_given_random_numbers() -> None:
     ops.sample_topk_to_buf_ptr(gp.from_numpy(logits).astype("float16"), result, gp.from_numpy(draws), 3, 1.0)
     # Of tokens 2 and 3 above token 1, in the order of the vocabulary: shares 3/9, 4/9, then token 1 with 2/9.
     assert result.to_numpy().tolist() == [2, 2, 3, 1, 1, 2]
+
+
+def by_sorting(logits: np.ndarray[Any, Any], settings: tuple[float, int, int, float], bits: int) -> int:
+    """choice_on_host() by sorting the whole row, with sums of whole numbers."""
+    temperature, top_k, share, log_min_p = settings
+    with np.errstate(all="ignore"):
+        z = logits / np.float32(temperature)
+        weights = np.where(z == z.max(), np.uint64(1 << 40), philox.exp_units(z - z.max()))
+        order = sorted(range(len(z)), key=lambda i: (-z[i], i))
+        least = z.max() + np.float32(log_min_p) if log_min_p > -math.inf else -np.inf
+    order = [i for i in order if z[i] >= least][: top_k or None]
+    if share:
+        target = (sum(int(weights[i]) for i in order) * share - 1) >> 64
+        sums = list(itertools.accumulate(int(weights[i]) for i in order))
+        order = order[: 1 + sum(each <= target for each in sums)]
+    last = z[order[-1]]
+    order.sort(key=lambda i: (z[i] == last, i))
+    sums = list(itertools.accumulate(int(weights[i]) for i in order))
+    return order[sum(each <= (bits * sums[-1]) >> 64 for each in sums)]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.01, 1.0, 8.0, 80.0])
+def test_a_row_on_the_host_is_chosen_from_as_if_it_were_sorted(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "_HEAD", 4)  # so that short rows, too, need more than the first of them
+    for size in (1, 2, 5, 64, 700):
+        for round_to in (0, 1, 9):  # the fewer places, the more ties
+            logits = np.round(rng.standard_normal(size) * spread, round_to).astype(np.float32)
+            logits[rng.random(size) < 0.1] = -np.inf
+            if size == 64 and round_to == 1:
+                logits[[3, 9]] = np.inf
+            for temperature, top_k, top_p, min_p in itertools.product(
+                (0.6, 2.0), (0, 3, 2**62), (1.0, 0.9, 0.01), (0, 0.1)
+            ):
+                settings = temperature, top_k, sampling.share_of(top_p), math.log(min_p) if min_p else -math.inf
+                for bits in (0, 2**64 - 1, int(rng.integers(1 << 63)) * 2):
+                    found = sampling.choice_on_host(logits, *settings, bits)
+                    assert found == by_sorting(logits, settings, bits), (size, settings, bits)
 
 
 def test_refusals() -> None:

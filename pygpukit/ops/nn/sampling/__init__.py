@@ -37,6 +37,7 @@ LOW_LEVEL = [
 SOURCE = kernels.KernelSpec(__file__, "sampling.cu")
 _CALL = SOURCE.structure("SamplingCall")
 _THREADS = 1024  # sampling.cuh: kThreads
+_HEAD = 256  # of the largest, that are sorted first where top_p may need no more
 _DOMAIN = 0x73616D706C696E67  # sampling.cuh: kDomain
 _LOGITS = (float16, bfloat16, float32)
 _MAX_VOCAB = 1 << 23  # sums of that many probabilities of 2^40 fit 64 bits
@@ -307,7 +308,7 @@ def random_bits(seed: int, position: int, call: int) -> int:
 
 
 def choice_on_host(logits: Any, temperature: float, top_k: int, share: int, log_min_p: float, bits: int) -> int:
-    """The token of one row of float32 logits without NaN, by sorting it.
+    """The token of one row of float32 logits without NaN.
 
     share: share_of(top_p); log_min_p: -inf for all; bits: the random number times 2^64, not used at temperature 0.
     """
@@ -321,18 +322,35 @@ def choice_on_host(logits: Any, temperature: float, top_k: int, share: int, log_
         z = logits / np.float32(temperature)
         largest = z.max()
         weights = np.where(z == largest, np.uint64(1 << 40), philox.exp_units(z - largest))
-        order = np.argsort(-z, kind="stable")
         kept = len(z) if log_min_p == -math.inf else int((z >= largest + np.float32(log_min_p)).sum())
     kept = min(kept, top_k or kept)
     if share:
-        sums = np.cumsum(weights[order[:kept]])
-        target = (int(sums[-1]) * share - 1) >> 64
-        kept = int(np.searchsorted(sums, np.uint64(target), side="right")) + 1
-    # Those above the last kept logit in the order of the vocabulary, then those equal to it.
-    last = z[order[kept - 1]]
-    candidates = order[:kept]
-    above, ties = np.sort(candidates[z[candidates] > last]), candidates[z[candidates] == last]
-    candidates = np.concatenate([above, ties])
+        kept = _nucleus(z, weights, kept, share)
+    candidates = _largest(z, kept)
     sums = np.cumsum(weights[candidates])
     point = (bits * int(sums[-1])) >> 64
     return int(candidates[np.searchsorted(sums, np.uint64(point), side="right")])
+
+
+def _largest(z: Any, count: int) -> Any:
+    """The indices of the `count` largest, ties by index: those above the last of them in the order of the vocabulary,
+    then those equal to it."""
+    import numpy as np
+
+    last = z.min() if count == z.size else np.partition(z, z.size - count)[z.size - count]
+    above = np.flatnonzero(z > last)
+    return np.concatenate([above, np.flatnonzero(z == last)[: count - above.size]])
+
+
+def _nucleus(z: Any, weights: Any, kept: int, share: int) -> int:
+    """The number of the largest that have the share of the weight of the `kept` largest; few are sorted at first."""
+    import numpy as np
+
+    target = (int(weights[_largest(z, kept)].sum()) * share - 1) >> 64
+    count = min(_HEAD, kept)
+    while True:
+        head = _largest(z, count)
+        sums = np.cumsum(weights[head[np.argsort(-z[head], kind="stable")]])
+        if count == kept or sums[-1] > target:
+            return int(np.searchsorted(sums, np.uint64(target), side="right")) + 1
+        count = min(16 * count, kept)
