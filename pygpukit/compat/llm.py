@@ -66,7 +66,7 @@ def repack_norm(norm: Norm) -> None:
 def repack_model_weights(model: CausalTransformerModel) -> None:
     """All weights of a model in memory of their own; a loaded model's always are."""
     for block in model.blocks:
-        for linear in (block.attn.qkv_proj, block.attn.o_proj, *block.mlp.linears):
+        for linear in block.linears:
             repack_linear(linear)
         for norm in (block.attn_norm, block.mlp_norm, block.post_attn_norm, block.post_mlp_norm):
             if norm is not None:

@@ -15,6 +15,7 @@ from pygpukit.nn.linear.blocks import Blocks
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.model import CausalTransformerModel
+    from pygpukit.nn.streaming import LayerStreaming
 
 _LAYER = re.compile(r"layers\.(\d+)/")
 
@@ -44,6 +45,29 @@ class WeightLine:
 
 
 @dataclass(frozen=True)
+class Streamed:
+    """Layers whose weights are copied to the device while others compute.
+
+    layers: their numbers. nbytes: of their weights on the host; slot_bytes: of the device memory that they share;
+    pass_bytes: that a step copies, of one answer or of many. bandwidth: bytes a second that the copies reached, 0
+    before the first. hits, misses: layers whose copy had been begun before their turn, and others.
+    """
+
+    layers: tuple[int, ...]
+    nbytes: int
+    slot_bytes: int
+    pass_bytes: int
+    bandwidth: float
+    hits: int
+    misses: int
+
+    @property
+    def floor_s(self) -> float | None:
+        """Seconds that a step's copies take at that rate; None before the first."""
+        return self.pass_bytes / self.bandwidth if self.bandwidth else None
+
+
+@dataclass(frozen=True)
 class Description:
     """A model's weights and what a token of one answer costs.
 
@@ -51,7 +75,8 @@ class Description:
     how many bytes those of one position take. bandwidth: bytes a second of the device's memory by its facts, 0 where it
     does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device). reordered:
     bytes of weights whose columns lie by their groups of scales, for which a product takes x's in that order.
-    replaced: the operations of plugins in the place of the model's own, in words.
+    replaced: the operations of plugins in the place of the model's own, in words. streamed: the layers that are, None
+    where all of the model is on the device.
     """
 
     name: str
@@ -66,15 +91,22 @@ class Description:
     kv_operations: int
     bandwidth: float
     replaced: tuple[str, ...] = ()
+    streamed: Streamed | None = None
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of all weights on the device."""
+    def weight_bytes(self) -> int:
+        """Bytes of all weights, wherever they are."""
         return sum(line.nbytes for line in self.lines)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of weights on the device, with the slots of those that are streamed."""
+        streamed = self.streamed
+        return self.weight_bytes - (0 if streamed is None else streamed.nbytes - streamed.slot_bytes)
+
+    @property
     def bytes_by_kind(self) -> dict[str, int]:
-        """Bytes on the device by kind, most first."""
+        """Bytes of weights by kind, most first."""
         kinds: dict[str, int] = {}
         for line in self.lines:
             kinds[line.kind] = kinds.get(line.kind, 0) + line.nbytes
@@ -97,12 +129,15 @@ class Description:
 
     @property
     def floor_s(self) -> float | None:
-        """Seconds that a token needs at least: its bytes by the bandwidth. None where the device does not say."""
-        return self.token_bytes / self.bandwidth if self.bandwidth else None
+        """Seconds that a token needs at least: its bytes by the bandwidth, or what is copied by the link's, whichever
+        takes longer. None where the device does not say."""
+        memory = self.token_bytes / self.bandwidth if self.bandwidth else None
+        link = None if self.streamed is None else self.streamed.floor_s
+        return max((seconds for seconds in (memory, link) if seconds is not None), default=None)
 
     def __repr__(self) -> str:
         count = sum(line.count for line in self.lines)
-        rows = [f"{self.name} on {self.device}: {count / 1e6:.1f} million numbers in {_size(self.nbytes)}"]
+        rows = [f"{self.name} on {self.device}: {count / 1e6:.1f} million numbers in {_size(self.weight_bytes)}"]
         width = max(len(line.place) for line in self.lines)
         for line in self.lines:
             shape = " x ".join(map(str, line.shape))
@@ -120,18 +155,20 @@ class Description:
         rows.append(f"keys and values in {self.kv_dtype}: {self.kv_token_bytes} bytes a position")
         token = f"a token at {self.context} positions reads {_size(self.token_bytes)}"
         rows.append(f"{token} and takes {self.token_operations / 1e9:.2f} billion operations")
-        if self.floor_s is not None:
-            rate = f"{self.bandwidth / 1e12:.2f} TB/s"
-            rows.append(f"at {rate} that takes {self.floor_s * 1e3:.3f} ms: {1 / self.floor_s:.0f} tokens/s at most")
+        if self.bandwidth:
+            rows.append(_at(self.bandwidth, self.token_bytes / self.bandwidth))
+        if self.streamed is not None:
+            rows += _streaming_lines(self.streamed, self.nbytes)
         return "\n".join(rows)
 
 
 def describe(model: CausalTransformerModel, context: int) -> Description:
     """The description of a model."""
-    config, facts = model.config, device.current()
+    config, facts, streaming = model.config, device.current(), model.engine.network.streaming
     groups: dict[tuple[str, str, tuple[int, ...], float], list[tuple[int | None, int, int]]] = {}
     for weight, share in _weights(model):
-        path = weight.name.rpartition(f"{model.name}/")[2]
+        title = weight.name if streaming is None else streaming.name_of(weight) or weight.name
+        path = title.rpartition(f"{model.name}/")[2]
         layer = _LAYER.match(path)
         label = path[layer.end() :] if layer else path
         key = label.removesuffix(".weight"), _kind(weight), weight.shape, share
@@ -164,7 +201,34 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         operations,
         facts.bandwidth,
         tuple(f"{name} by {one}" for name, one in model.replaced.items()),
+        None if streaming is None else _streamed(streaming),
     )
+
+
+def _streamed(streaming: LayerStreaming) -> Streamed:
+    return Streamed(
+        tuple(streaming.numbers),
+        streaming.nbytes,
+        streaming.slot_bytes,
+        streaming.pass_bytes,
+        streaming.bandwidth,
+        streaming.hits,
+        streaming.misses,
+    )
+
+
+def _streaming_lines(streamed: Streamed, nbytes: int) -> Iterator[str]:
+    """The lines about layers that stream."""
+    numbers = ", ".join(map(str, streamed.layers))
+    yield f"on the device {_size(nbytes)}; on the host {_size(streamed.nbytes)} of the layers {numbers}"
+    yield f"layers whose copy was begun before their turn: {streamed.hits}, others: {streamed.misses}"
+    yield f"a step copies {_size(streamed.pass_bytes)}, for one answer or many"
+    if streamed.floor_s:
+        yield _at(streamed.bandwidth, streamed.floor_s)
+
+
+def _at(bandwidth: float, seconds: float) -> str:
+    return f"at {_size(round(bandwidth))}/s that takes {seconds * 1e3:.3f} ms: {1 / seconds:.3g} tokens/s at most"
 
 
 def _weights(model: CausalTransformerModel) -> Iterator[tuple[GPUArray | Blocks, float]]:
@@ -194,7 +258,7 @@ def _kind(weight: GPUArray | Blocks) -> str:
 
 
 def _size(count: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
     return f"{count} B"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.adapters import Adapter
     from pygpukit.nn.linear.blocks import Blocks
+    from pygpukit.nn.streaming import LayerStreaming
     from pygpukit.plugins.operation import Operation
 
 _BY_HAND = "pygpukit.compat.decoding.model"
@@ -48,7 +49,7 @@ class CausalTransformerModel(Generating):
     context: positions a sequence can have; slots: sequences of the whole context that the KV cache has room for, which
     shorter ones share, as many as it holds, or kv_memory: its bytes, or a share of the device's memory ("40%"). It is
     made on first use. kv_dtype: of keys and values, "fp8" or, by default, the weights'. tokenizer: for text in and out;
-    without one, token ids only.
+    without one, token ids only. streaming: of the layers whose weights are on the host.
     """
 
     def __init__(
@@ -68,11 +69,12 @@ class CausalTransformerModel(Generating):
         slots: int = 1,
         kv_memory: str | SupportsIndex | None = None,
         kv_dtype: str | None = None,
+        streaming: LayerStreaming | None = None,
     ) -> None:
         check_room(context, slots, kv_memory)
         check_kv_dtype(kv_dtype)
         positions = None if context is None else operator.index(context)
-        network = Transformer(config, embed_tokens, blocks, final_norm, lm_head, position_embed, positions)
+        network = Transformer(config, embed_tokens, blocks, final_norm, lm_head, position_embed, positions, streaming)
         self.engine = Engine(network, operator.index(slots), kv_memory=kv_memory, kv_dtype=kv_dtype, name=name)
         self.config, self.spec, self.name = config, spec, name
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
@@ -301,9 +303,17 @@ class CausalTransformerModel(Generating):
         self.engine.loop.run_until(ready)
 
     def init_decode_graph(self, max_seq_len: int | None = None) -> None:
-        """Capture the step of one greedy sequence now, not at its first token. max_seq_len: at most the context."""
+        """Capture the step of one greedy sequence now, not at its first token. max_seq_len: at most the context.
+
+        Raises InvalidSpecError for a longer one, and for a model of which layers are streamed: its steps are no graphs.
+        """
         if max_seq_len is not None and max_seq_len > self.context:
             raise InvalidSpecError(f"max_seq_len is {max_seq_len}, the context {self.context}", "max_seq_len")
+        if self.engine.network.streaming is not None:
+            raise InvalidSpecError(
+                f"{self.name} streams layers, whose steps are launched, not captured; load it without weights_memory=",
+                "weights_memory",
+            )
         self.engine.loop.steps.capture()
 
     def snapshot_kv_cache(self) -> list[tuple[np.ndarray[Any, Any], ...]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from pygpukit.core import device
 from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
 from pygpukit.kernels.needed import Coming
-from pygpukit.llm.engine.room import check_room
+from pygpukit.llm.engine.room import bytes_or_share, check_room
 from pygpukit.llm.layer_weights import LayerWeights
 from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.llm.models import (
@@ -34,12 +35,14 @@ from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.kv_cache import check_kv_dtype
 from pygpukit.nn.loading import TensorLoader
 from pygpukit.nn.norm import Norm
+from pygpukit.nn.streaming import SLOTS, LayerStreaming, aligned, device_bytes, streamed_layers
 from pygpukit.plugins.replace import Choice, resolved
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.models.checkpoint import Checkpoint
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
+    from pygpukit.nn.block import TransformerBlock
     from pygpukit.nn.linear.blocks import Blocks
     from pygpukit.nn.loading import OnProgress
 
@@ -62,6 +65,7 @@ def load(
     activations: str | None = None,
     config: Mapping[str, Any] | None = None,
     replace: Choice | None = None,
+    weights_memory: str | SupportsIndex | None = None,
 ) -> CausalTransformerModel:
     """A language model by name ("smollm2-135m-instruct"), folder, .safetensors or .gguf file, on the current device.
 
@@ -80,12 +84,16 @@ def load(
     such weights are multiplied with rows of dtype. config: fields of config.json that count before the model's own; of
     a model without a config.json what its shapes do not say, such as {"num_attention_heads": 32, "rope_theta":
     500000.0}. replace: operations of plugins in the place of the model's norms, as gp.plugins.replace() takes them:
-    "triton", or {"rmsnorm": "NAME"}.
+    "triton", or {"rmsnorm": "NAME"}. weights_memory: of the device for weights, given as kv_memory is: where they are
+    more, the products' weights of as many layers as it takes stay in pinned host memory, and are copied while the
+    layers before them compute; no token changes.
 
     Raises ValueError for another quantize or activations, ModelNotFoundError, ModelFileError, OutOfMemoryError;
-    InvalidSpecError for an architecture that is not there, activations that the files do not have, and before any file
-    is read for a context or slots below 1, and for another kv_dtype; PluginError for a plugin that cannot be used.
-    Raises ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
+    InvalidSpecError for an architecture that is not there, activations that the files do not have, a weights_memory
+    that the rest and the layers under way do not fit into, and before any file is read for a context or slots below 1,
+    for another kv_dtype, for what is no size, and for weights_memory beside activations; PluginError for a plugin that
+    cannot be used. Raises ModuleNotFoundError where the extra `models` is missing, before anything is fetched or
+    placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
@@ -98,6 +106,7 @@ def load(
     _check_quantize(quantize, activations)
     if replace is not None:
         resolved(replace)
+    _budget(weights_memory, activations)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
     coming = Coming(str(model))
@@ -117,12 +126,13 @@ def load(
             activations=activations,
             config=config,
             replace=replace,
+            weights_memory=weights_memory,
         )
         coming.wait(progress is True)
         if quantize is not None:
             loaded.load_reference = lambda: load(
                 model, dtype=loaded.dtype, context=loaded.context, name=f"{loaded.name}-whole", spec=spec,
-                progress=False, revision=revision, config=config,
+                progress=False, revision=revision, config=config, weights_memory=weights_memory,
             )  # fmt: skip
         return loaded
     finally:
@@ -144,9 +154,11 @@ def from_checkpoint(
     activations: str | None = None,
     config: Mapping[str, Any] | None = None,
     replace: Choice | None = None,
+    weights_memory: str | SupportsIndex | None = None,
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
     _check_quantize(quantize, activations)
+    budget = _budget(weights_memory, activations)
     title = name or checkpoint.name
     where = f"{title}: config.json"
     fields = {**checkpoint.config, **(config or {})}
@@ -165,8 +177,9 @@ def from_checkpoint(
     tokenizer, problem = _tokenizer(checkpoint)  # before anything is on the device
     rounded = None if quantize is None else QuantisingCheckpoint(checkpoint, quantize)
     loader = Loader(rounded or checkpoint, architecture, shape, dtype, title, progress, activations == "int8")
+    streamed = [] if budget is None else loader.streamed_layers(budget)
     with loader:
-        model = loader.model(tokenizer, context, slots, spec, kv_memory, kv_dtype)
+        model = loader.model(tokenizer, context, slots, spec, kv_memory, kv_dtype, streamed, budget)
     replace_in(model, operations)
     model.tokenizer_problem, model.expanded, model.reordered = problem, loader.expanded, loader.reordered
     model.quantisation_errors = {} if rounded is None else dict(sorted(rounded.errors.items()))
@@ -191,6 +204,19 @@ def _check_activations(checkpoint: Checkpoint, shape: TransformerConfig, title: 
             "without activations=",
             "activations",
         )
+
+
+def _budget(weights_memory: str | SupportsIndex | None, activations: str | None) -> int | None:
+    """Bytes of the device for weights; None for as many as it takes."""
+    if weights_memory is None:
+        return None
+    if activations is not None:
+        raise InvalidSpecError(
+            f"weights_memory={weights_memory!r} and activations={activations!r} exclude each other: "
+            "products of int8 are not streamed; leave one out",
+            "weights_memory",
+        )
+    return bytes_or_share(weights_memory, device.get_memory_info()[1], "weights_memory")
 
 
 def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer | None, str]:
@@ -241,23 +267,33 @@ class Loader(TensorLoader):
         spec: ModelSpec | None = None,
         kv_memory: str | SupportsIndex | None = None,
         kv_dtype: str | None = None,
+        streamed: Sequence[int] = (),
+        budget: int | None = None,
     ) -> CausalTransformerModel:
-        """The whole model."""
+        """The whole model. streamed: the layers whose weights are to stay on the host, and more where budget asks."""
         weights, config = self.architecture.weights, self.config
         width, positions = config.hidden_size, weights.get("position_embed")
         embed = self.rows(weights["embed_tokens"], "embed_tokens", (config.vocab_size, width))
         learned = None
         if positions is not None:
             learned = self.table(positions, "position_embed", (config.max_position_embeddings, width))
+        norm = self.norm(weights["final_norm"], weights.get("final_norm_bias"), "final_norm", width)
+        head, blocks = self._lm_head(), []
+        streaming = None if budget is None else LayerStreaming()
+        for number in range(config.num_layers):
+            blocks.append(self.architecture.block(LayerWeights(self, self.architecture, config, number)))
+            if streaming is not None and number in streamed:
+                self._wait(0)
+                streaming.hold(number, blocks[-1])
+        if streaming is not None and budget is not None:
+            self._fit(streaming, blocks, budget)
+            streaming.place(self._title)
         return CausalTransformerModel(
             config,
             embed,
-            [
-                self.architecture.block(LayerWeights(self, self.architecture, config, number))
-                for number in range(config.num_layers)
-            ],
-            self.norm(weights["final_norm"], weights.get("final_norm_bias"), "final_norm", width),
-            self._lm_head(),
+            blocks,
+            norm,
+            head,
             learned,
             spec or MODEL_SPECS.get(self.architecture.name) or spec_from(self.architecture),
             name=self._title,
@@ -267,6 +303,48 @@ class Loader(TensorLoader):
             slots=slots,
             kv_memory=kv_memory,
             kv_dtype=kv_dtype,
+            streaming=streaming if streaming and streaming.numbers else None,
+        )
+
+    def streamed_layers(self, budget: int) -> list[int]:
+        """The layers that have to stream, by the sizes of their tensors. Raises InvalidSpecError where that is not
+        enough, before anything is read."""
+        tensors = [self._products_of(number) for number in range(self.config.num_layers)]
+        sizes = [sum(map(aligned, layer)) for layer in tensors]
+        others = self._total - sum(map(sum, tensors))
+        streamed = streamed_layers(sizes, others, budget)
+        if streamed is None:
+            raise self._too_small(budget, device_bytes(sizes, others, range(len(sizes))))
+        return streamed
+
+    def _products_of(self, number: int) -> list[int]:
+        """Bytes of each tensor of a layer that products read."""
+        experts = range(self.config.num_experts or 1)
+        names = {
+            self._prefix + template.format(number, expert)
+            for role, template in self.architecture.weights.items()
+            if template is not None and "{}" in template and role != "moe_gate" and not role.endswith("_bias")
+            for expert in experts
+        }
+        return [self._size(name) for name in names & self._names if len(self._checkpoint.shape(name)) > 1]
+
+    def _fit(self, streaming: LayerStreaming, blocks: Sequence[TransformerBlock], budget: int) -> None:
+        """Let more layers stream where what was placed is more than the files' tensors are."""
+        self._wait(0)
+        for number, block in enumerate(blocks):
+            if self._placed(streaming) > budget and number not in streaming.numbers:
+                streaming.hold(number, block)
+        if self._placed(streaming) > budget:
+            raise self._too_small(budget, self._placed(streaming))
+
+    def _placed(self, streaming: LayerStreaming) -> int:
+        return self.placed - streaming.nbytes + streaming.slot_bytes
+
+    def _too_small(self, budget: int, needed: int) -> InvalidSpecError:
+        return InvalidSpecError(
+            f"weights_memory={budget} is too small for {self._title}: embedding, logits, norms and {SLOTS} layers "
+            f"take {needed} bytes; give as much, or quantize=",
+            "weights_memory",
         )
 
     def _ordered(self, name: str, values: Any) -> Any:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.dtypes import DataType
-from pygpukit.core.errors import DeviceMismatchError, DTypeError, InvalidSpecError, OutOfMemoryError, ShapeError
+from pygpukit.core.errors import DeviceMismatchError, DTypeError, InvalidSpecError, ShapeError
 from pygpukit.core.event import Event
-from pygpukit.memory.pageable import use_pageable
-from pygpukit.memory.pinned import pinned_empty
+from pygpukit.memory.pageable import pinned_or_pageable
 from pygpukit.memory.transfer import ENDED, Transfer
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class TransferEngine:
         """
         self._check_device(array, "array")
         if target is None:
-            target = _new_target(array)
+            target = pinned_or_pageable("The target of a transfer", tuple(array.shape), array.dtype)
         address = _host_address(target, array, "target", writable=True)
         return self._submit("D2H", target, [array], target, (address, None), priority, stream, after)
 
@@ -240,17 +239,6 @@ class TransferEngine:
                 transfer._futures.append(future)
                 return
         transfer._answer(future)
-
-
-def _new_target(array: GPUArray) -> np.ndarray[Any, Any]:
-    import numpy as np
-
-    try:
-        return pinned_empty(array.shape, array.dtype)
-    except OutOfMemoryError as error:
-        target = np.empty(array.shape, array.dtype.to_numpy_dtype())
-        use_pageable("The target of a transfer", array.nbytes, str(error).partition(";")[0])
-        return target
 
 
 def _let_go(transfer: Transfer) -> None:

@@ -15,6 +15,7 @@ from pygpukit.nn.norm import Norm
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.nn.kv_cache import LayerCache
+    from pygpukit.nn.linear.layer import LinearBF16
 
 
 @dataclass
@@ -28,6 +29,11 @@ class TransformerBlock:
     mlp: MLP | MoELayer
     post_attn_norm: Norm | None = None
     post_mlp_norm: Norm | None = None
+
+    @property
+    def linears(self) -> tuple[LinearBF16, ...]:
+        """Its products."""
+        return self.attn.qkv_proj, self.attn.o_proj, *self.mlp.linears
 
     def forward(
         self,

@@ -90,6 +90,7 @@ class TensorLoader:
         self._done = 0
         self._on_progress: OnProgress | None = None if isinstance(progress, bool) else progress
         self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
+        self.placed = 0  # bytes of the arrays that it made
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
         self.reordered = 0  # bytes of weights whose columns lie by their groups of scales, not as in the file
         self._under_way: deque[_Coming] = deque()
@@ -239,6 +240,7 @@ class TensorLoader:
     def _array(self, shape: tuple[int, ...], label: str, dtype: DataType | None = None) -> GPUArray:
         array = factory.empty(shape, dtype or self._dtype)
         array.name = f"{self._title}/{label}"
+        self.placed += array.nbytes
         return array
 
     def _kept(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> Stored | None:
@@ -268,11 +270,13 @@ class TensorLoader:
             width = columns if plain else columns // block.elements * block.bytes
             array = factory.empty((rows, width), block.dtype if plain else uint8)
             array.name = f"{self._title}/{label}{f'.{number}' if number else ''}"
+            self.placed += array.nbytes
             order = None
             if stored.order is not None and number and _same_order(together[number - 1][0], stored):
                 order = weights[-1].order
             elif stored.order is not None:
                 order = factory.from_numpy(stored.order)
+                self.placed += order.nbytes
                 order.name = f"{array.name}.order"
             if order is not None:
                 self.reordered += array.nbytes

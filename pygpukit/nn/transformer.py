@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pygpukit.nn.batch import Batch
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.blocks import Blocks
+    from pygpukit.nn.streaming import LayerStreaming
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Transformer:
 
     embed_tokens: (vocabulary, hidden). lm_head: the same shape, or None where it is embed_tokens. All weights are of
     one type, float32, float16 or bfloat16; the residual stream is float32. positions: that a sequence can have.
+    streaming: of layers whose weights are on the host.
     """
 
     def __init__(
@@ -53,8 +56,9 @@ class Transformer:
         lm_head: GPUArray | Blocks | None = None,
         position_embed: GPUArray | None = None,
         positions: int | None = None,
+        streaming: LayerStreaming | None = None,
     ) -> None:
-        self.config = config
+        self.config, self.streaming = config, streaming
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, list(blocks)
         self.final_norm = final_norm
         self.positions = min(positions or config.max_position_embeddings, config.max_position_embeddings)
@@ -91,7 +95,8 @@ class Transformer:
             mul(buffers.x, self.config.embedding_scale, out=buffers.x)
         for number, block in enumerate(self.blocks[:layers]):
             tables = self._tables_of(number)
-            block.forward(buffers.x, batch, cache.layers[number], tables, buffers.attention, buffers.between)
+            with nullcontext() if self.streaming is None else self.streaming.layer(number):
+                block.forward(buffers.x, batch, cache.layers[number], tables, buffers.attention, buffers.between)
 
     def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, overlaps: bool = False) -> None:
         """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself.

@@ -48,7 +48,11 @@ class MemoryCheckpoint:
 
 
 def model(name: str, seed: int = 0, dtype: str = "float32", **changes: Any) -> CausalTransformerModel:
-    """A small model. changes: fields of its configuration, or context, slots, kv_memory and kv_dtype."""
-    load = {key: changes.pop(key) for key in ("context", "slots", "kv_memory", "kv_dtype") if key in changes}
+    """A small model. changes: fields of its configuration, or context, slots, kv_memory, kv_dtype, weights_memory."""
+    load = {
+        key: changes.pop(key)
+        for key in ("context", "slots", "kv_memory", "kv_dtype", "weights_memory")
+        if key in changes
+    }
     config = {**CONFIGS[name], **changes}
     return from_checkpoint(MemoryCheckpoint(config, tensors(config, seed)), dtype=dtype, **load)

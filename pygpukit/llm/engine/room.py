@@ -30,7 +30,7 @@ def check_room(
             raise InvalidSpecError(
                 f"slots={slots!r} and kv_memory={kv_memory!r} both say how much; give one", "kv_memory"
             )
-        kv_bytes(kv_memory, 0)
+        bytes_or_share(kv_memory, 0, "kv_memory")
 
 
 def blocks_of(
@@ -41,7 +41,7 @@ def blocks_of(
     if kv_memory is None:
         return slots * -(-positions // BLOCK)
     each = BLOCK * bytes_per_token(config, dtype)
-    count = kv_bytes(kv_memory, device.get_memory_info()[1]) // each
+    count = bytes_or_share(kv_memory, device.get_memory_info()[1], "kv_memory") // each
     if count < 1:
         raise InvalidSpecError(
             f"kv_memory={kv_memory!r} holds no block of {BLOCK} positions, which takes {each} bytes; give more",
@@ -50,14 +50,15 @@ def blocks_of(
     return count
 
 
-def kv_bytes(kv_memory: str | SupportsIndex, total: int) -> int:
-    """The bytes of a size, or of a share of the total. Raises InvalidSpecError for anything else."""
-    if not isinstance(kv_memory, str) or not kv_memory.endswith("%"):
-        return parse_memory(kv_memory, "kv_memory")
+def bytes_or_share(size: str | SupportsIndex, total: int, field: str) -> int:
+    """The bytes of a size, or of a share of the total. Raises InvalidSpecError, which names the field, for anything
+    else."""
+    if not isinstance(size, str) or not size.endswith("%"):
+        return parse_memory(size, field)
     try:
-        share = float(kv_memory[:-1])
+        share = float(size[:-1])
     except ValueError:
         share = -1.0
     if not 0 < share <= 100:
-        raise InvalidSpecError(f'kv_memory={kv_memory!r}; give bytes, "2GB", or a share such as "40%"', "kv_memory")
+        raise InvalidSpecError(f'{field}={size!r}; give bytes, "2GB", or a share such as "40%"', field)
     return int(total * share / 100)

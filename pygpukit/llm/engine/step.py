@@ -93,14 +93,15 @@ class DecodeStep:
 
 
 class DecodeSteps:
-    """The steps of one model and the rows that they share. blocks: that a sequence can have. graphs: captured or not;
-    the same bits. layers: the first of them, None for all."""
+    """The steps of one model and the rows that they share. blocks: that a sequence can have. graphs: captured or not,
+    the same bits; of a network that streams layers none is. layers: the first of them, None for all."""
 
     def __init__(
         self, network: Transformer, cache: KVCache, blocks: int, graphs: bool = True, layers: int | None = None
     ) -> None:
         self._layers = layers
-        self._network, self._cache, self._blocks, self._graphs = network, cache, blocks, graphs
+        self._network, self._cache, self._blocks = network, cache, blocks
+        self._graphs = graphs and network.streaming is None
         self._rows: Rows | None = None
         self._steps: dict[tuple[int, bool, int, bool], DecodeStep] = {}
 
