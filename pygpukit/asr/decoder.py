@@ -11,6 +11,7 @@ from pygpukit.array import factory
 from pygpukit.asr.config import WhisperConfig
 from pygpukit.asr.step import DecoderStep, rows_for
 from pygpukit.asr.weights import LayerWeights, WhisperWeights
+from pygpukit.core.elsewhere import Elsewhere
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.attention.layer import Attention
@@ -198,7 +199,7 @@ class WhisperDecoder:
             raise InvalidSpecError(
                 "past_key_values must be None; transcribe() has a cache of its own", "past_key_values"
             )
-        states = self._states(encoder_hidden_states)
+        states = self.states_of(encoder_hidden_states)
         tokens = [int(token) for token in input_ids]
         if not 0 < len(tokens) <= self.config.max_target_positions:
             max_positions = self.config.max_target_positions
@@ -207,7 +208,10 @@ class WhisperDecoder:
         self.hear(states, cache, 0)
         return self.logits(self.prompt(tokens, 0, 0, cache))
 
-    def _states(self, states: GPUArray) -> GPUArray:
+    generate = Elsewhere("pygpukit.compat.decoding.whisper")  # documented
+
+    def states_of(self, states: GPUArray) -> GPUArray:
+        """An encoder's states as (T, d_model). Raises ShapeError for what is none."""
         states = states[0] if states.ndim == 3 and states.shape[0] == 1 else states
         expected = self.config.max_source_positions, self.d_model
         if states.shape != expected:

@@ -20,6 +20,7 @@ from pygpukit.asr.decoder import WhisperDecoder
 from pygpukit.asr.encoder import WhisperEncoder
 from pygpukit.asr.features import Features
 from pygpukit.asr.weights import WhisperWeights
+from pygpukit.core.errors import InvalidSpecError, ShapeError
 
 pytestmark = pytest.mark.usefixtures("backend_name")
 
@@ -75,6 +76,25 @@ def test_a_step_gives_the_bits_of_the_prompt_and_of_every_batch(tiny: WhisperWei
     assert together[1].tobytes() == single[0].tobytes() == filled[2].tobytes()
     assert together[0].tobytes() == filled[1].tobytes()
     np.testing.assert_allclose(single[0], whole[-1], atol=1e-4)
+
+
+def test_generating_takes_the_likeliest_token_each_time(tiny: WhisperWeights) -> None:
+    states = WhisperEncoder(tiny.config, tiny)(gp.from_numpy(mel()))
+    decoder = WhisperDecoder(tiny.config, tiny)
+    found = decoder.generate(states, max_length=9, temperature=0.0)
+    expected = [tiny.config.decoder_start_token_id]
+    while len(expected) < 9 and expected[-1] != tiny.config.eos_token_id:
+        expected.append(int(decoder(expected, states).to_numpy()[-1].argmax()))
+    assert found == expected and len(found) > 1
+    gp.set_sampling_seed(4)
+    drawn = decoder.generate(states, 9, 1.0, 5)
+    gp.set_sampling_seed(4)
+    assert decoder.generate(states[0], 9, 1.0, 5) == drawn
+    assert decoder.generate(states, 1) == expected[:1]
+    with pytest.raises(InvalidSpecError, match="max_length=0"):
+        decoder.generate(states, 0)
+    with pytest.raises(ShapeError, match="states have shape"):
+        decoder.generate(states[0, :3])
 
 
 @pytest.mark.parametrize("bands", [80, 128])

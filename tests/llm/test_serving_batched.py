@@ -220,3 +220,22 @@ def test_a_step_that_fails_is_an_error_of_its_answers_alone(
         assert status == 200 and "no more" in body[-1]["error"]["message"]
     assert Asking(server, prompt=[1]).answer()[0] == 200
     assert settled(lambda: is_free(model))
+
+
+@pytest.mark.parametrize("source", ["ngram", "layers", "jacobi", "lookahead"])
+def test_answers_with_drafts_are_those_without(server: Server, model: CausalTransformerModel, source: str) -> None:
+    requests = [{"prompt": PROMPTS[n], "temperature": n % 2, "seed": 7, "max_tokens": 30} for n in range(4)]
+    plain = [Asking(server, **body) for body in requests]
+    expected = [asking.answer() for asking in plain]
+    drafted = [Asking(server, **body, speculate=source) for body in requests]
+    for asking, (status, body) in zip(drafted, expected, strict=True):
+        found_status, found = asking.answer()
+        assert (found_status, found["choices"]) == (status, body["choices"]) and status == 200
+    assert is_free(model)
+
+
+def test_a_source_of_drafts_that_there_is_not_is_named(server: Server) -> None:
+    for wrong in ("model", "luck", 3):
+        status, body = Asking(server, prompt=PROMPTS[0], speculate=wrong).answer()
+        assert status == 400 and body["error"]["param"] == "speculate"
+        assert "must be one of ngram, layers, jacobi, lookahead" in body["error"]["message"]

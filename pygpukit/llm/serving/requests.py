@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pygpukit.llm.drafts.speculation import METHODS
 from pygpukit.llm.serving import fields
 from pygpukit.llm.serving.errors import RequestError as RequestError
 from pygpukit.llm.serving.errors import shown
@@ -36,13 +37,14 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
 _DEFAULTS = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
 _COMMON = {
     *("model", "user", "n", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs"),
-    *("response_format", *_NUMBERS),
+    *("response_format", "speculate", *_NUMBERS),
 }
 _CHAT = {
     *("messages", "max_completion_tokens", "top_logprobs", "chat_template_kwargs", "reasoning", "reasoning_effort"),
     *("tools", "tool_choice", "parallel_tool_calls"),
 }
 _COMPLETION = {"prompt", "echo", "best_of"}
+SOURCES = tuple(method for method in METHODS if method != "model")  # of drafts
 MAX_TOP_LOGPROBS = 20
 MAX_STOP_CHARACTERS = 4096  # characters of all stop strings
 MAX_USER_CHARACTERS = 256
@@ -155,6 +157,8 @@ def _settings(body: Mapping[str, Any]) -> dict[str, Any]:
         value = fields.number(body, name, whole=name in _INTEGERS)
         if value is not None:
             settings[name] = value % (1 << 64) if name == "seed" else value
+    if "speculate" in body:
+        settings["speculate"] = fields.one_of(body, "speculate", SOURCES, "")
     bias = body.get("logit_bias")
     if bias is not None:
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pygpukit.llm.serving.answers import CallTools
 
 _SAME = ("model", "temperature", "top_p", "stream", "user", "parallel_tool_calls", "reasoning")
-_OWN = ("top_k", "min_p", "seed")  # beyond the protocol
+_OWN = ("top_k", "min_p", "seed", "speculate")  # beyond the protocol
 _KNOWN = {*_SAME, *_OWN, "input", "instructions", "max_output_tokens", "tools", "tool_choice", "text"}
 # Fields that say how it is kept, billed or watched; and, of those that are not there, the values that ask for nothing.
 _IGNORED = {"metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "stream_options"}
