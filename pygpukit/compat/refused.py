@@ -7,7 +7,6 @@ _LLM_LATER = {
         "AutoLRU LayerStreamingContext LazyModelLoader LoadingStrategy PoolStats SimpleStreaming SlidingWindow "
         "TensorState create_streaming_context"
     ),
-    "buffers of a prefill that the caller keeps": "PrefillBuffers",
 }
 LLM_LATER = {name: what for what, names in _LLM_LATER.items() for name in names.split()}
 LLM_INSTEAD = {

@@ -27,6 +27,7 @@ _HOMES = {
     "pygpukit.compat.decoding.buffers": "DecodeBuffers",
     "pygpukit.compat.decoding.jacobi": "DecodeJacobi",
     "pygpukit.compat.decoding.m1": "DecodeM1 DecodeM1Graph",
+    "pygpukit.compat.decoding.prefill_buffers": "PrefillBuffers",
     "pygpukit.compat.decoding.speculative": "DecodeSpeculative",
     "pygpukit.compat.decoding.strategy": "DecodeStrategy",
     "pygpukit.compat.fp8": "LinearFP8 dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct",

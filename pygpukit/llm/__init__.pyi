@@ -4,6 +4,7 @@ from pygpukit.compat.decoding.buffers import DecodeBuffers as DecodeBuffers
 from pygpukit.compat.decoding.jacobi import DecodeJacobi as DecodeJacobi
 from pygpukit.compat.decoding.m1 import DecodeM1 as DecodeM1
 from pygpukit.compat.decoding.m1 import DecodeM1Graph as DecodeM1Graph
+from pygpukit.compat.decoding.prefill_buffers import PrefillBuffers as PrefillBuffers
 from pygpukit.compat.decoding.speculative import DecodeSpeculative as DecodeSpeculative
 from pygpukit.compat.decoding.strategy import DecodeStrategy as DecodeStrategy
 from pygpukit.compat.fp8 import LinearFP8 as LinearFP8

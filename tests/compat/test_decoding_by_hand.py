@@ -11,7 +11,7 @@ import pytest
 from llm import stepping, tiny
 
 import pygpukit as gp
-from pygpukit.core.errors import InvalidSpecError, ShapeError
+from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.llm.model import CausalTransformerModel
 
 CONTEXT = 160
@@ -366,3 +366,86 @@ def test_what_cannot_be_is_refused_with_the_remedy() -> None:
         attention.forward_fixed_cache_batch(gp.zeros((2, 3)), 0, 2)
     with pytest.raises(TypeError, match="abstract"):
         gp.llm.DecodeStrategy()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_rows_into_arrays_of_the_caller_are_those_of_new_ones(name: str) -> None:
+    own, other = model(name), model(name)
+    c = own.config
+    b = gp.llm.DecodeBuffers.allocate(c, "float32", vocab_size=c.vocab_size, max_batch_size=5)
+    tables = [gp.from_numpy(table) for table in gp.llm.precompute_freqs_cis(c.head_dim, CONTEXT, c.rope_theta)]
+    attention, plain_attention = own.blocks[1].attn, other.blocks[1].attn
+    begin = 0
+    for rows, where, rotation in ((5, "device", True), (5, "device", True), (1, "host", False), (3, "device", True)):
+        x = gp.from_numpy(RANDOM.standard_normal((rows, c.hidden_size)).astype(np.float32))
+        expected = plain_attention.forward_fixed_cache_batch(x, begin, begin + rows)
+        start = gp.from_numpy(np.array([begin], np.int32)) if where == "device" else None
+        for array in (b.qkv_proj_out_batch, b.attn_out_t_batch, b.o_proj_out_batch):
+            array.fill(float("nan"))
+        given = tables if rotation else (None, None)
+        found = attention.forward_fixed_cache_batch_zero_alloc(x, begin, begin + rows, b, *given, start)
+        np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+        np.testing.assert_array_equal(b.o_proj_out_batch.to_numpy()[:rows], expected.to_numpy())
+        begin += rows
+    x = gp.zeros((6, c.hidden_size))
+    with pytest.raises(InvalidSpecError, match="6 rows, and buffers have max_batch_size=5"):
+        attention.forward_fixed_cache_batch_zero_alloc(x, begin, begin + 6, b, None, None, None)
+    with pytest.raises(InvalidSpecError, match="give both"):
+        attention.forward_fixed_cache_batch_zero_alloc(x[:2], begin, begin + 2, b, tables[0], None, None)
+    half = gp.llm.DecodeBuffers.allocate(c, max_batch_size=2)
+    with pytest.raises(DTypeError, match="is float16"):
+        attention.forward_fixed_cache_batch_zero_alloc(x[:2], begin, begin + 2, half, None, None, None)
+
+
+def test_a_graph_of_rows_reads_their_position_on_the_device() -> None:
+    own, other = model(), model()
+    c, attention = own.config, own.blocks[0].attn
+    b = gp.llm.DecodeBuffers.allocate(c, "float32", max_batch_size=2)
+    x, start = gp.zeros((2, c.hidden_size)), gp.zeros(1, "int32")
+    stream = gp.Stream()
+    attention.forward_fixed_cache_batch_zero_alloc(x, 0, 2, b, None, None, start)  # what it needs is there then
+    with stream.capture() as graph:
+        attention.forward_fixed_cache_batch_zero_alloc(x, 0, 2, b, None, None, start)
+    for begin in (0, 2, 4):
+        rows = RANDOM.standard_normal((2, c.hidden_size)).astype(np.float32)
+        gp.ops.copy_to(gp.from_numpy(rows), x)
+        gp.ops.copy_to(gp.from_numpy(np.array([begin], np.int32)), start)
+        graph.launch()
+        expected = other.blocks[0].attn.forward_fixed_cache_batch(gp.from_numpy(rows), begin, begin + 2)
+        np.testing.assert_array_equal(b.o_proj_out_batch.to_numpy(), expected.to_numpy())
+
+
+def test_buffers_of_a_prefill_are_room_for_a_pass_of_ones_own() -> None:
+    own = model("qwen3")
+    c, rows = own.config, 9
+    b = gp.llm.PrefillBuffers.allocate(c, rows, "float32", use_qk_norm=True)
+    block = own.blocks[0]
+    x = gp.from_numpy(RANDOM.standard_normal((rows, c.hidden_size)).astype(np.float32))
+    expected = block.attn.forward_fixed_cache_batch(block.attn_norm(x), 0, rows)
+    gp.ops.copy_to(x, b.hidden)
+    gp.rmsnorm(b.hidden, block.attn_norm.weight, block.attn_norm.eps, out=b.norm_out)
+    attention = block.attn
+    for linear, target in ((attention.q_proj, b.q_proj_out), (attention.k_proj, b.k_proj_out)):
+        linear(b.norm_out, out=target)
+    attention.v_proj(b.norm_out, out=b.v_proj_out)
+    gp.ops.reshape_copy(b.v_proj_out, b.v.shape, out=b.v)
+    for norm, flat, source, target in (
+        (attention.q_norm, b.q_2d, b.q_proj_out, b.q),
+        (attention.k_norm, b.k_2d, b.k_proj_out, b.k),
+    ):
+        gp.ops.reshape_copy(source, flat.shape, out=flat)
+        gp.ops.reshape_copy(norm(flat), target.shape, out=target)
+    for table, target in zip(gp.llm.precompute_freqs_cis(c.head_dim, rows, c.rope_theta), (b.cos, b.sin), strict=True):
+        gp.ops.copy_to(gp.from_numpy(table), target)
+    gp.rope_inplace(b.q, b.k, b.cos, b.sin)
+    gp.ops.transpose_3d_021(b.q, out=b.q_t)
+    for source, target in ((b.k, b.k_t), (b.v, b.v_t)):
+        gp.ops.transpose_3d_021(gp.ops.repeat_interleave_axis1(source, c.num_kv_groups), out=target)
+    gp.sdpa_causal(b.q_t, b.k_t, b.v_t, out=b.attn_out)
+    gp.ops.transpose_3d_021(b.attn_out, out=b.attn_out_t)
+    gp.ops.reshape_copy(b.attn_out_t, b.attn_out_2d.shape, out=b.attn_out_2d)
+    attention.o_proj(b.attn_out_2d, out=b.o_proj_out)
+    np.testing.assert_allclose(b.o_proj_out.to_numpy(), expected.to_numpy(), rtol=2e-3, atol=2e-4)
+    assert b.max_seq_len == rows and gp.llm.PrefillBuffers.allocate(c, 2).q_2d is None
+    with pytest.raises(InvalidSpecError, match="max_seq_len=0"):
+        gp.llm.PrefillBuffers.allocate(c, 0)

@@ -12,7 +12,9 @@ from pygpukit.nn.batch import new_batch
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.compat.decoding.fixed_cache import FixedCache
     from pygpukit.nn.attention.layer import Attention
+    from pygpukit.nn.batch import Batch
 
 
 def forward_fixed_cache(
@@ -62,13 +64,10 @@ def _forward(attention: Attention, x: GPUArray, position: int, context_len: int,
     import numpy as np
 
     hidden, weight = attention.qkv_proj.in_features, attention.qkv_proj.weight
-    if x.ndim != 2 or x.shape[1] != hidden or not x.shape[0]:
-        raise ShapeError(f"forward_fixed_cache: x has shape {x.shape}, must be (rows, {hidden})")
-    rows, cache = x.shape[0], fixed_cache(attention)
+    rows, cache = check_rows(attention, x), fixed_cache(attention)
     cache.check(position, rows, context_len)
-    batch = new_batch(rows, cache.blocks, follows=rows > 1)
+    batch = batch_of(cache, rows)
     native.copy_from_host(batch.positions, np.arange(position, position + rows, dtype=np.int32))
-    native.copy_from_host(batch.slots, np.tile(np.arange(cache.blocks, dtype=np.int32), (rows, 1)))
     width = attention.qkv_proj.out_features
     buffers = AttentionBuffers.of(rows, width, attention.q_dim, attention.num_heads, weight.dtype.name)
     attention.compute(x, batch, None, cache.layer, cache.tables(attention), buffers)
@@ -76,3 +75,20 @@ def _forward(attention: Attention, x: GPUArray, position: int, context_len: int,
     attention.o_proj.project(buffers.out, result, None)
     cache.wrote(position + rows)
     return result
+
+
+def check_rows(attention: Attention, x: GPUArray) -> int:
+    """The rows of x. Raises ShapeError where it is not (rows, hidden)."""
+    hidden = attention.qkv_proj.in_features
+    if x.ndim != 2 or x.shape[1] != hidden or not x.shape[0]:
+        raise ShapeError(f"x has shape {x.shape}, must be (rows, {hidden})")
+    return int(x.shape[0])
+
+
+def batch_of(cache: FixedCache, rows: int) -> Batch:
+    """Rows of the cache's sequence, whose positions are set later."""
+    import numpy as np
+
+    batch = new_batch(rows, cache.blocks, follows=rows > 1)
+    native.copy_from_host(batch.slots, np.tile(np.arange(cache.blocks, dtype=np.int32), (rows, 1)))
+    return batch

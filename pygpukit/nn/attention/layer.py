@@ -176,6 +176,7 @@ class Attention:
     get_confirmed_pos = Elsewhere(_FIXED_CACHE)
     forward_fixed_cache = Elsewhere(_BY_HAND)
     forward_fixed_cache_batch = Elsewhere(_BY_HAND)
+    forward_fixed_cache_batch_zero_alloc = Elsewhere("pygpukit.compat.decoding.zero_alloc")
 
 
 CausalSelfAttention = LlamaAttention = Attention
