@@ -1,13 +1,33 @@
-"""The logits that a model's loop chooses tokens by, step by step."""
+"""Sequences of a model's loop, taken step by step: what they say, and the logits that it is chosen by."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pygpukit.llm.engine.loop import BLOCK, Loop
-from pygpukit.llm.engine.sampling import Sampling
+from pygpukit.llm.engine.sampling import Choice, Sampling
 from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.llm.model import CausalTransformerModel
+
+
+def answered(loop: Loop, opened: list[Sequence]) -> list[list[Choice]]:
+    """What open sequences say, taken in turns."""
+    found: list[list[Choice]] = [[] for _ in opened]
+    going = list(range(len(opened)))
+    while going:
+        for number in list(going):
+            choice = loop.next(opened[number])
+            if choice is None:
+                going.remove(number)
+            else:
+                found[number].append(choice)
+    return found
+
+
+def settled(loop: Loop) -> bool:
+    """True if nobody is there, and all blocks are free."""
+    blocks = loop.scheduler.blocks
+    return blocks.free == blocks.count and not loop.scheduler.running and not loop.scheduler.waiting
 
 
 def logits_of(

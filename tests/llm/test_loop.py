@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from llm import tiny
+from llm.stepping import answered, settled
 
 from pygpukit.core.errors import GPUError, InvalidSpecError, TaskRejectedError
 from pygpukit.llm.engine.loop import Loop
@@ -60,32 +61,12 @@ def sequences() -> list[Sequence]:
     ]
 
 
-def answered(loop: Loop, opened: list[Sequence]) -> list[list[Choice]]:
-    """All tokens of sequences, taken in turns."""
-    found: list[list[Choice]] = [[] for _ in opened]
-    going = list(range(len(opened)))
-    while going:
-        for number in list(going):
-            choice = loop.next(opened[number])
-            if choice is None:
-                going.remove(number)
-            else:
-                found[number].append(choice)
-    return found
-
-
 def plain(said: list[list[Choice]]) -> list[list[object]]:
     """With what each row was asked to tell: in a batch the others' settings tell more of it."""
     return [
         [(c.token, *((c.logprob, c.margin, c.top) if "top" in settings else ())) for c in choices]
         for choices, settings in zip(said, SETTINGS, strict=True)
     ]
-
-
-def settled(loop: Loop) -> bool:
-    """Nothing is left of anybody."""
-    blocks = loop.scheduler.blocks
-    return blocks.free == blocks.count and not loop.scheduler.running and not loop.scheduler.waiting
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from llm import guessing, speaking, tiny
+from llm.stepping import answered, settled
 
 import pygpukit as gp
 from pygpukit.core.errors import GPUError, InvalidSpecError
@@ -40,19 +41,10 @@ def model(name: str) -> CausalTransformerModel:
 
 
 def said(loop: Loop, opened: list[Sequence]) -> list[list[Choice]]:
-    """What all sequences of a loop say, taken in turns."""
+    """What sequences of a loop say that all come at once."""
     for sequence in opened:
         loop.open(sequence)
-    found: list[list[Choice]] = [[] for _ in opened]
-    going = list(range(len(opened)))
-    while going:
-        for number in list(going):
-            choice = loop.next(opened[number])
-            if choice is None:
-                going.remove(number)
-            else:
-                found[number].append(choice)
-    return found
+    return answered(loop, opened)
 
 
 def told(choices: list[list[Choice]]) -> list[list[object]]:
@@ -70,11 +62,6 @@ def sequences(counts: list[int], salt: int = 0) -> list[Sequence]:
 
 def loop_of(name: str, blocks: int = 30, max_rows: int = 32, budget: int = 64) -> Loop:
     return Loop(model(name).engine.network, blocks, max_rows=max_rows, budget=budget)
-
-
-def settled(loop: Loop) -> bool:
-    blocks = loop.scheduler.blocks
-    return blocks.free == blocks.count and not loop.scheduler.running and not loop.scheduler.waiting
 
 
 @cache
