@@ -60,6 +60,11 @@ bool OwnVariable(std::string_view name) {
   return false;
 }
 
+// What headers keep in shared memory and a device in hardware: barriers by number, what a warp group has read.
+bool InHardware(std::string_view name) {
+  return name.substr(0, 2) == "_Z" && name.find("pk_ptx_") != std::string_view::npos;
+}
+
 // The last name in a mangled one: "As" of "_ZZ4tilePfE2As". Others are their own.
 std::string PlainName(std::string_view mangled) {
   std::string last(mangled);
@@ -170,7 +175,7 @@ unsigned Module::StaticSharedBytes(const pk_sim_kernel &kernel) const {
   };
   uint64_t bytes = 0;
   for (const Symbol &symbol : file_.symbols()) {
-    if (symbol.kind != Symbol::kThreadLocal || OwnVariable(symbol.name)) continue;
+    if (symbol.kind != Symbol::kThreadLocal || OwnVariable(symbol.name) || InHardware(symbol.name)) continue;
     bool foreign = false;
     for (unsigned i = 0; i < image_->kernel_count; ++i) {
       const std::string prefix = inside(*image_->kernels[i]);

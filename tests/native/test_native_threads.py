@@ -149,7 +149,8 @@ free = native.memory_info()[0]
 more = gp.empty(1 << 22)
 assert more.device == 0 and native.memory_info()[0] < free
 assert (x + x).to_numpy().sum() == 2000
-for call in (y.to_numpy, lambda: native.copy(x, y), lambda: native.copy(y, x), lambda: native.fill(y, bytes(4))):
+assert y.to_numpy().sum() == 1000 and native.current_device() == 0
+for call in (lambda: native.copy(x, y), lambda: native.copy(y, x), lambda: native.fill(y, bytes(4))):
     try:
         call()
     except DeviceMismatchError as error:

@@ -138,8 +138,10 @@ def fragments(matrix: np.ndarray, each: int) -> np.ndarray:
     return out
 
 
-def made(case: Case, check: bool = False, later: str = "", after: str = "") -> tuple[np.ndarray, np.ndarray]:
-    """What the kernel makes, as (threads, elements), and what it should."""
+def made(
+    case: Case, check: bool = False, later: str = "", after: str = "", shared_bytes: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the kernel makes, as (threads, elements), and what it should. shared_bytes: 0 for what it needs."""
     depth = DEPTH[case.left]
     a, b = numbers(case.left, 64, depth), numbers(case.right, case.columns, depth)
     c = numbers("f32", 64, case.columns)
@@ -157,7 +159,7 @@ def made(case: Case, check: bool = False, later: str = "", after: str = "") -> t
     kernel = gp.jit(source, func="k", check=check)
     out = gp.from_numpy(words)
     given = gp.from_numpy(np.ascontiguousarray(rows).view(np.uint32))
-    launcher = kernel.launcher(1, 128, shared_bytes=image.size + 1024)
+    launcher = kernel.launcher(1, 128, shared_bytes=shared_bytes or image.size + 1024)
     launcher(
         gp.from_numpy(image.view(np.uint32)),
         image.size // 16,
@@ -199,6 +201,15 @@ def test_products_of_every_type_layout_and_width(case: Case) -> None:
 @pytest.mark.parametrize("turned", [False, True])
 def test_checked_mode_has_nothing_to_say_of_a_right_one(turned: bool) -> None:
     found, want = made(Case(32, "f32", "f16", "f16", (128, 64), (turned, not turned)), check=True)
+    np.testing.assert_array_equal(found.astype(np.float64), want)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_product_leaves_all_shared_memory_to_the_kernel(check: bool) -> None:
+    """What warps know of each other and barriers by number are in hardware on a device."""
+    static = 4  # gone
+    barrier = 'asm volatile("bar.sync 1, 128;" ::: "memory");'
+    found, want = made(Case(16, "f32", "f16", "f16"), check, barrier, shared_bytes=(227 << 10) - static)
     np.testing.assert_array_equal(found.astype(np.float64), want)
 
 
