@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-_LLM_LATER = {
-    "loading a model layer by layer": (
-        "AutoLRU LayerStreamingContext LazyModelLoader LoadingStrategy PoolStats SimpleStreaming SlidingWindow "
-        "TensorState create_streaming_context"
-    ),
-}
-LLM_LATER = {name: what for what, names in _LLM_LATER.items() for name in names.split()}
 LLM_INSTEAD = {
     "Llama4Attention": "its chunks and layers without rotation are in Attention, by TransformerConfig",
     "Llama4Block": "its layers are TransformerBlock",
@@ -31,8 +24,6 @@ _NOT_OF_KOKORO = {
 def refusal(module: str, name: str) -> str:
     """Why `module` has no attribute `name`, as the message of an AttributeError."""
     full = f"{module}.{name}"
-    if module == "pygpukit.llm" and name in LLM_LATER:
-        return f"{full} is not there yet: {LLM_LATER[name]} comes later (docs/llm.md)"
     if module == "pygpukit.llm" and name in LLM_INSTEAD:
         return f"{full} is no class of its own: {LLM_INSTEAD[name]} (docs/llm.md)"
     if module == "pygpukit.tts" and name in _NOT_OF_KOKORO:

@@ -31,6 +31,10 @@ _HOMES = {
     "pygpukit.compat.decoding.speculative": "DecodeSpeculative",
     "pygpukit.compat.decoding.strategy": "DecodeStrategy",
     "pygpukit.compat.fp8": "LinearFP8 dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct",
+    "pygpukit.compat.lazy_loading.context": "LayerStreamingContext create_streaming_context",
+    "pygpukit.compat.lazy_loading.loader": "LazyModelLoader",
+    "pygpukit.compat.lazy_loading.state": "PoolStats TensorState",
+    "pygpukit.compat.lazy_loading.strategies": "AutoLRU LoadingStrategy SimpleStreaming SlidingWindow",
     "pygpukit.compat.optimisation": (
         "FP8QuantConfig ModelOptimizationInfo PruningConfig QATQuantConfig SparsityConfig"
     ),

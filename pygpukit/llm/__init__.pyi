@@ -11,6 +11,15 @@ from pygpukit.compat.fp8 import LinearFP8 as LinearFP8
 from pygpukit.compat.fp8 import dequantize_fp8_e4m3_block as dequantize_fp8_e4m3_block
 from pygpukit.compat.fp8 import is_fp8_weight as is_fp8_weight
 from pygpukit.compat.fp8 import load_fp8_weight_direct as load_fp8_weight_direct
+from pygpukit.compat.lazy_loading.context import LayerStreamingContext as LayerStreamingContext
+from pygpukit.compat.lazy_loading.context import create_streaming_context as create_streaming_context
+from pygpukit.compat.lazy_loading.loader import LazyModelLoader as LazyModelLoader
+from pygpukit.compat.lazy_loading.state import PoolStats as PoolStats
+from pygpukit.compat.lazy_loading.state import TensorState as TensorState
+from pygpukit.compat.lazy_loading.strategies import AutoLRU as AutoLRU
+from pygpukit.compat.lazy_loading.strategies import LoadingStrategy as LoadingStrategy
+from pygpukit.compat.lazy_loading.strategies import SimpleStreaming as SimpleStreaming
+from pygpukit.compat.lazy_loading.strategies import SlidingWindow as SlidingWindow
 from pygpukit.compat.llm import load_gpt2_from_safetensors as load_gpt2_from_safetensors
 from pygpukit.compat.llm import load_llama_from_safetensors as load_llama_from_safetensors
 from pygpukit.compat.llm import load_mixtral_from_safetensors as load_mixtral_from_safetensors

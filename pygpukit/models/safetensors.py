@@ -25,14 +25,14 @@ _INTEGER_LIMIT = 1 << 63
 _LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 
 
-class _OfEither:
-    """`Dtype.element_size(dtype)`, and `dtype.element_size`: both are documented."""
+class OfEither:
+    """An attribute of a class and of its members: `Dtype.element_size(dtype)`, and `dtype.element_size`."""
 
-    def __init__(self, read: Callable[[Dtype], Any]) -> None:
+    def __init__(self, read: Callable[[Any], Any]) -> None:
         self._read = read
 
-    def __get__(self, dtype: Dtype | None, owner: type[Dtype]) -> Any:
-        return self._read if dtype is None else self._read(dtype)
+    def __get__(self, member: IntEnum | None, owner: type[IntEnum]) -> Any:
+        return self._read if member is None else self._read(member)
 
 
 class Dtype(IntEnum):
@@ -60,7 +60,7 @@ class Dtype(IntEnum):
         """The type of arrays that hold it."""
         return _TYPES[_SPELLINGS[self]]
 
-    element_size = _OfEither(lambda dtype: Dtype(dtype).data_type.itemsize)
+    element_size = OfEither(lambda dtype: Dtype(dtype).data_type.itemsize)
 
 
 _TYPES = {

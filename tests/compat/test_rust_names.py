@@ -13,8 +13,13 @@ from pygpukit import scheduler
 # Module, class, members; * of a class that only its module has. What instances set is tested where it is used.
 DOCUMENTED = """
 llm.Dtype: Float32 Float16 BFloat16 Float64 Float8E4M3 Float8E5M2 Int32 Int64 Int16 Int8 UInt8 Bool element_size
+llm.LazyModelLoader*: tensor_names total_size loaded_size pool_stats num_tensors num_files load_file get loaded_tensors
+    num_loaded unload_model unload_layer unload_tensors clear get_layer_tensors layer_size is_layer_loaded layer_state
+    tensor_data_ptr
+llm.PoolStats*: utilization total_blocks
 llm.SafeTensorsFile: tensor_names file_size num_tensors tensor_info tensor_bytes tensor_data_ptr tensor_as_f32
 llm.TensorInfo: numel
+llm.TensorState*: OnDisk Loading OnGpu Evicted
 llm.Tokenizer: vocab_size bos_token_id eos_token_id pad_token_id from_json encode decode id_to_token token_to_id
 memory.MemoryBlock: id size device_ptr on_gpu on_host last_access is_available is_evicted
 memory.MemoryPool: quota used cached available allocate free touch evict restore stats clear get_block set_device_ptr

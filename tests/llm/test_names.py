@@ -22,14 +22,8 @@ def test_what_has_something_in_its_place_says_what() -> None:
         assert what in str(error.value)
 
 
-def test_what_comes_later_is_refused_by_name() -> None:
-    assert not set(refused.LLM_LATER) & set(gp.llm.__all__)
-    for name, what in refused.LLM_LATER.items():
-        with pytest.raises(AttributeError, match=f"{name} is not there yet: {what}"):
-            getattr(gp.llm, name)
+def test_what_there_never_was_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = gp.llm.Nothing
-    for name in ("LazyModelLoader", "TensorState", "PoolStats"):
-        with pytest.raises(AttributeError, match=f"{name} is not there yet"):
-            getattr(rust, name)
-    assert rust.SafeTensorsFile is gp.llm.SafeTensorsFile and rust.Tokenizer is gp.llm.Tokenizer
+    for name in rust.__all__:
+        assert getattr(rust, name) is getattr(gp.llm, name)

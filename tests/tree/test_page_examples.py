@@ -92,7 +92,12 @@ PAGES = {
         "assert np.isnan(y.to_numpy()).all() and w.shape == (1000, 8) and v.shape == (1000, 8, 8)"
     ),
     "docs/llm.md": Page(
-        "assert token.text is not None and likeness[0, 1] > 0.6 and abs(likeness[2, :2]).max() < 0.1",
+        "assert token.text is not None and likeness[0, 1] > 0.6 and abs(likeness[2, :2]).max() < 0.1\n"
+        "assert weights['model.layers.1.w'].shape == (3, 5) and loader.num_loaded() == 0",
+        {
+            6: "import numpy as np\nfrom safetensors.numpy import save_file\n"
+            "save_file({f'model.layers.{n}.w': np.ones((3, 5)) for n in range(2)}, 'model.safetensors')"
+        },
         models=("smollm2-135m-instruct", "all-minilm-l6-v2"),
     ),
     "docs/matmul.md": Page(

@@ -1,20 +1,17 @@
-"""Files of models and tokenizers."""
+"""Files of models and tokenizers, and tensors that are loaded when they are asked for."""
 
-from __future__ import annotations
-
-from typing import Any
-
+from pygpukit.compat.lazy_loading.loader import LazyModelLoader
+from pygpukit.compat.lazy_loading.state import PoolStats, TensorState
 from pygpukit.models.safetensors import Dtype, SafeTensorsFile, TensorInfo, load_safetensors
 from pygpukit.models.tokenizer.tokenizer import Tokenizer
 
-__all__ = ["Dtype", "SafeTensorsFile", "TensorInfo", "Tokenizer", "load_safetensors"]
-
-_LATER = ("LazyModelLoader", "PoolStats", "TensorState")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        raise AttributeError(
-            f"_pygpukit_rust.llm.{name} is not there yet: models are loaded whole, by pygpukit.llm.load"
-        )
-    raise AttributeError(f"_pygpukit_rust.llm has no {name!r}; it has {', '.join(__all__)}")
+__all__ = [
+    "Dtype",
+    "LazyModelLoader",
+    "PoolStats",
+    "SafeTensorsFile",
+    "TensorInfo",
+    "TensorState",
+    "Tokenizer",
+    "load_safetensors",
+]
