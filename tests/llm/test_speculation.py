@@ -13,13 +13,15 @@ from llm.stepping import answered, settled
 
 import pygpukit as gp
 from pygpukit.core.errors import GPUError, InvalidSpecError
-from pygpukit.llm.engine.drafting import Drafting
+from pygpukit.llm.drafts.network import DraftModel, OwnLayers
+from pygpukit.llm.engine.drafting import Asked, Drafting, right_count
 from pygpukit.llm.engine.gain import Gain
-from pygpukit.llm.engine.loop import Loop
+from pygpukit.llm.engine.loop import BLOCK, Loop
 from pygpukit.llm.engine.sampling import Choice, Sampling
 from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.llm.generation import Generation, Limits
 from pygpukit.llm.model import CausalTransformerModel
+from pygpukit.nn.kv_cache import KVCache
 
 CONTEXT = 256
 RANDOM = np.random.default_rng(5)
@@ -231,6 +233,27 @@ def test_the_same_model_as_a_draft_is_always_right_and_its_keys_keep_up() -> Non
     source = asked.engine.sources["model", twin.engine.network]
     asked.stream([1], 20, ignore_eos=True, speculate=draft).complete()
     assert source._blocks.count - source._blocks.free <= 1  # type: ignore[attr-defined] # of the last one alone
+
+
+@pytest.mark.parametrize("settings", [{}, {"repetition_penalty": 1.4}, {"temperature": 0.9, "seed": 4}])
+@pytest.mark.parametrize("kind", ["layers", "model"])
+def test_where_only_the_last_draft_was_wrong_the_next_ones_follow_the_right_token(
+    kind: str, settings: dict[str, Any]
+) -> None:
+    """Of a text whose every fifth token is another one than the network chooses, the others are accepted."""
+    network = tiny.model("llama", context=CONTEXT, num_hidden_layers=3).engine.network
+    sequence, count = Sequence(SHARED[:1], 200, sampling=Sampling(**settings)), 5
+    cache = KVCache(network.config, 3, BLOCK, network.dtype, "drafts")
+
+    def new() -> OwnLayers | DraftModel:
+        return OwnLayers(network, cache, 2) if kind == "layers" else DraftModel(network, 3, "drafts")
+
+    source, accepted = new(), 0
+    for _ in range(12):
+        [drafts], [expected] = (one.propose([Asked(sequence, [0, 1, 2], count)]) for one in (source, new()))
+        accepted += right_count(drafts, expected)
+        sequence.answer += [*expected[:-1], (expected[-1] + 1) % network.config.vocab_size]
+    assert accepted > 9 * count  # a prompt's keys are not a step's
 
 
 def test_all_layers_but_the_last_draft_better_than_the_first() -> None:

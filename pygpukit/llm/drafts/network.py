@@ -61,6 +61,7 @@ def _draft(steps: DecodeSteps, rows: Several[tuple[Sequence, Several[int], int]]
         end.synchronize()
         for line, choice in zip(lines, launched.read(), strict=True):
             line.sequence.answer.append(choice.token)
+    steps.drop_tokens()  # where only the last draft was wrong, the right token has the position that comes next
 
 
 class OwnLayers:

@@ -101,6 +101,10 @@ class Rows:
         for line, row in zip(lines, places, strict=True):
             self._held[row] = (None, 0) if line.drafts else (line.sequence, line.position + 1)
 
+    def drop_tokens(self) -> None:
+        """The tokens that steps left for the next ones are not to be computed: those bring theirs."""
+        self._held = [None if entry is None else (None, 0) for entry in self._held]
+
     def forget(self) -> None:
         """A step was broken off: the device may have anything."""
         native.copy_from_host(self.batch.positions, self._none)

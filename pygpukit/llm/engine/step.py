@@ -156,6 +156,11 @@ class DecodeSteps:
         self._room(size)
         return self._of(size, False, 0, count > 1).capture()
 
+    def drop_tokens(self) -> None:
+        """The tokens that the last step chose are not to be computed: the next one brings its own."""
+        if self._rows is not None:
+            self._rows.drop_tokens()
+
     def forget(self) -> None:
         """A step was broken off."""
         if self._rows is not None:
