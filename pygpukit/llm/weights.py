@@ -91,9 +91,8 @@ def load(
     Raises ValueError for another quantize or activations, ModelNotFoundError, ModelFileError, OutOfMemoryError;
     InvalidSpecError for an architecture that is not there, activations that the files do not have, a weights_memory
     that the rest and the layers under way do not fit into, and before any file is read for a context or slots below 1,
-    for another kv_dtype, for what is no size, and for weights_memory beside activations; PluginError for a plugin that
-    cannot be used. Raises ModuleNotFoundError where the extra `models` is missing, before anything is fetched or
-    placed.
+    for another kv_dtype and for what is no size; PluginError for a plugin that cannot be used. Raises
+    ModuleNotFoundError where the extra `models` is missing, before anything is fetched or placed.
     """
     from pygpukit.models.checkpoint import open_checkpoint
 
@@ -106,7 +105,7 @@ def load(
     _check_quantize(quantize, activations)
     if replace is not None:
         resolved(replace)
-    _budget(weights_memory, activations)
+    _budget(weights_memory)
     if not Path(model).expanduser().exists():  # a name: before anything is fetched
         require("models", "a language model", "tokenizers", "jinja2")
     coming = Coming(str(model))
@@ -158,7 +157,7 @@ def from_checkpoint(
 ) -> CausalTransformerModel:
     """load() from a checkpoint that is open already; it stays open."""
     _check_quantize(quantize, activations)
-    budget = _budget(weights_memory, activations)
+    budget = _budget(weights_memory)
     title = name or checkpoint.name
     where = f"{title}: config.json"
     fields = {**checkpoint.config, **(config or {})}
@@ -206,17 +205,13 @@ def _check_activations(checkpoint: Checkpoint, shape: TransformerConfig, title: 
         )
 
 
-def _budget(weights_memory: str | SupportsIndex | None, activations: str | None) -> int | None:
+def _budget(weights_memory: str | SupportsIndex | None) -> int | None:
     """Bytes of the device for weights; None for as many as it takes."""
-    if weights_memory is None:
-        return None
-    if activations is not None:
-        raise InvalidSpecError(
-            f"weights_memory={weights_memory!r} and activations={activations!r} exclude each other: "
-            "products of int8 are not streamed; leave one out",
-            "weights_memory",
-        )
-    return bytes_or_share(weights_memory, device.get_memory_info()[1], "weights_memory")
+    return (
+        None
+        if weights_memory is None
+        else bytes_or_share(weights_memory, device.get_memory_info()[1], "weights_memory")
+    )
 
 
 def _tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer | None, str]:

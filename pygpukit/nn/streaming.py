@@ -14,7 +14,7 @@ from pygpukit.core.dtypes import DataType, uint8
 from pygpukit.core.event import Event
 from pygpukit.memory.pageable import pinned_or_pageable
 from pygpukit.memory.transfer_engine import TransferEngine
-from pygpukit.nn.linear.blocks import Blocks, Part
+from pygpukit.nn.linear.blocks import Blocks
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -50,21 +50,18 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Weight:
-    """The weight of a product, without its memory. parts: of Blocks, the kind of each and the order of its columns,
-    which stays on the device; else empty."""
+    """The weight of a product, without its memory. blocks: it, of one of few bits, whose orders of columns stay on the
+    device."""
 
     linear: LinearBF16
     name: str
     places: tuple[_Place, ...]
-    parts: tuple[tuple[str, GPUArray | None], ...] = ()
-    columns: int = 0
-    dtype: DataType = uint8
+    blocks: Blocks | None
 
     def place(self, memory: GPUArray) -> GPUArray | Blocks:
         """Let the product read it from a slot's memory."""
         arrays = [place.in_memory(memory) for place in self.places]
-        parts = tuple(Part(kind, array, order) for (kind, order), array in zip(self.parts, arrays, strict=False))
-        self.linear.weight = Blocks(parts, self.columns, self.dtype) if parts else arrays[0]
+        self.linear.weight = arrays[0] if self.blocks is None else self.blocks.in_memory(arrays)
         return self.linear.weight
 
 
@@ -141,18 +138,15 @@ class LayerStreaming:
 
     def hold(self, number: int, block: TransformerBlock) -> None:
         """Take the weights of a layer's products to the host, and let go of their device memory."""
-        weights, copied, end = [], [], 0
+        weights, copied, end, nothing = [], [], 0, factory.empty((0,), uint8)
         for linear in block.linears:
             weight, places = linear.weight, []
             for array in _stored(weight):
                 places.append(_Place(tuple(array.shape), array.dtype, end))
                 copied.append((array, end, array.nbytes))
                 end += aligned(array.nbytes)
-            if isinstance(weight, Blocks):
-                parts = tuple((part.kind, part.order) for part in weight.parts)
-                weights.append(_Weight(linear, weight.name, tuple(places), parts, weight.columns, weight.dtype))
-            else:
-                weights.append(_Weight(linear, str(weight.name), tuple(places)))
+            blocks = weight.in_memory([nothing] * len(places)) if isinstance(weight, Blocks) else None
+            weights.append(_Weight(linear, str(weight.name), tuple(places), blocks))
         host = pinned_or_pageable("A layer's weights", (end,), uint8)
         transfers = [
             self._engine.to_host(
@@ -227,7 +221,7 @@ class LayerStreaming:
 
 def _stored(weight: GPUArray | Blocks) -> list[GPUArray]:
     """The arrays of a weight that move: not the order of columns."""
-    return [part.array for part in weight.parts] if isinstance(weight, Blocks) else [weight]
+    return weight.stored if isinstance(weight, Blocks) else [weight]
 
 
 def streamed_layers(sizes: Sequence[int], others: int, budget: int) -> list[int] | None:

@@ -23,11 +23,17 @@ PROMPT = [5, 9, 60, 2, 17]
 
 
 def int8_folder(
-    path: Path, static: bool = False, inputs: dict[str, Any] | None = None, without: tuple[str, ...] = (), **more: Any
+    path: Path,
+    static: bool = False,
+    inputs: dict[str, Any] | None = None,
+    without: tuple[str, ...] = (),
+    layers: int = 2,
+    **more: Any,
 ) -> Path:
     """compressed-tensors' int-quantized: weights of int8 by row. inputs: fields of input_activations."""
     stored: dict[str, Any] = {}
-    for name, value in tensors(CONFIG).items():
+    config = {**CONFIG, "num_hidden_layers": layers}
+    for name, value in tensors(config).items():
         if "_proj" not in name:
             stored[name] = value
             continue
@@ -42,7 +48,7 @@ def int8_folder(
     rows |= {"strategy": "tensor" if static else "token", **(inputs or {})}
     method = {"quant_method": "compressed-tensors", "format": "int-quantized"}
     method |= {"config_groups": {"group_0": {"targets": ["Linear"], "weights": weights, "input_activations": rows}}}
-    (path / "config.json").write_text(json.dumps({**CONFIG, "quantization_config": method}))
+    (path / "config.json").write_text(json.dumps({**config, "quantization_config": method}))
     return path
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from llm import tiny
 from llm.stepping import logits_of
+from llm.test_activations import int8_folder
 from llm.test_models_in_blocks import KINDS, BlocksCheckpoint
 from llm.tiny_weights import CONFIGS
 from memory.test_transfer_engine import blocked  # noqa: F401 - a fixture
@@ -16,18 +19,25 @@ from memory.test_transfer_engine import blocked  # noqa: F401 - a fixture
 import pygpukit as gp
 from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.llm.weights import from_checkpoint
+from pygpukit.nn.linear.blocks import Blocks, Part
+from pygpukit.nn.linear.int8 import LinearInt8
 from pygpukit.nn.streaming import LayerStreaming, device_bytes, streamed_layers
 
 PROMPT = [1, 7, 3, 42, 5, 11]
 DEEP = {"num_hidden_layers": 7}
 
 
-def smallest(name: str, **changes: Any) -> int:
-    """The least weights_memory of a tiny model, which its refusal says."""
+def least_of(load: Callable[[int], object]) -> int:
+    """The least weights_memory that a model is loaded with, which its refusal says."""
     with pytest.raises(gp.InvalidSpecError, match=r"take (\d+) bytes; give as much") as refused:
-        tiny.model(name, weights_memory=1, **changes)
+        load(1)
     assert refused.value.field == "weights_memory"
     return int(str(refused.value).partition("take ")[2].split()[0])
+
+
+def smallest(name: str, **changes: Any) -> int:
+    """Of a tiny model."""
+    return least_of(lambda memory: tiny.model(name, weights_memory=memory, **changes))
 
 
 def streamed(name: str, share: float = 0.0, **changes: Any) -> tuple[CausalTransformerModel, LayerStreaming]:
@@ -68,6 +78,33 @@ def test_blocks_of_few_bits_stream_as_they_are() -> None:
     assert said.streamed is not None and said.nbytes <= budget
     assert said.lines == whole.describe().lines
     assert np.array_equal(logits_of(model, PROMPT, 4)[0], logits_of(whole, PROMPT, 4)[0])
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_products_of_int8_stream(tmp_path: Path, static: bool) -> None:
+    path = int8_folder(tmp_path / "m", static, layers=5)
+
+    def load(memory: int | None = None) -> CausalTransformerModel:
+        return gp.llm.load(path, activations="int8", context=64, progress=False, weights_memory=memory)
+
+    whole, model = load(), load(least_of(load))
+    said, expected = model.describe(), whole.describe()
+    assert said.streamed is not None and said.streamed.layers == tuple(range(model.config.num_layers))
+    assert said.lines == expected.lines and "int8" in said.bytes_by_kind
+    for chunk in (3, 768):
+        assert np.array_equal(logits_of(model, PROMPT, 4, chunk)[0], logits_of(whole, PROMPT, 4, chunk)[0])
+    assert all(isinstance(linear, LinearInt8) for block in model.blocks for linear in block.linears)
+
+
+def test_a_weight_in_other_memory_keeps_the_order_of_its_columns() -> None:
+    order, *arrays = (gp.zeros(shape, dtype) for shape, dtype in (((32,), "int32"), *[((2, 34), "uint8")] * 4))
+    weight = Blocks((Part("Q8_0", arrays[0], order), Part("Q8_0", arrays[1])), 32, gp.bfloat16)
+    moved = weight.in_memory(arrays[2:])
+    assert [id(array) for array in moved.arrays] == [id(array) for array in (arrays[2], arrays[3], order)]
+    assert [part.kind for part in moved.parts] == ["Q8_0", "Q8_0"] and moved.parts[1].order is None
+    assert (moved.shape, moved.dtype) == (weight.shape, gp.bfloat16)
+    with pytest.raises(ValueError, match="shorter"):
+        weight.in_memory(arrays[:1])
 
 
 def test_every_way_to_ask_gives_the_same_tokens() -> None:
@@ -196,12 +233,6 @@ def test_a_model_that_fits_does_not_stream() -> None:
 def test_what_is_no_size_is_refused(size: Any) -> None:
     with pytest.raises(gp.InvalidSpecError, match="weights_memory"):
         gp.llm.load("no-such-model", weights_memory=size)
-
-
-def test_products_of_int8_are_refused() -> None:
-    with pytest.raises(gp.InvalidSpecError, match="products of int8 are not streamed") as refused:
-        gp.llm.load("no-such-model", weights_memory="1GB", activations="int8")
-    assert refused.value.field == "weights_memory"
 
 
 def test_the_fewest_layers_stream_evenly_spread() -> None:

@@ -82,6 +82,16 @@ class Blocks:
         return [*(part.array for part in self.parts), *orders.values()]
 
     @property
+    def stored(self) -> list[GPUArray]:
+        """The memory of its rows, which in_memory() replaces."""
+        return [part.array for part in self.parts]
+
+    def in_memory(self, arrays: Sequence[GPUArray]) -> Blocks:
+        """The same weight, whose rows lie in these arrays."""
+        pairs = zip(self.parts, arrays, strict=True)
+        return replace(self, parts=tuple(replace(part, array=array) for part, array in pairs))
+
+    @property
     def operands(self) -> list[tuple[str, GPUArray]]:
         """As native.host_linear() takes it."""
         return [(part.kind, part.array) for part in self.parts]

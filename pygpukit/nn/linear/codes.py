@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import factory
@@ -44,6 +45,16 @@ class Int8(Blocks):
     def arrays(self) -> list[GPUArray]:
         """The memory of codes and scales."""
         return [self.codes, self.steps]
+
+    @property
+    def stored(self) -> list[GPUArray]:
+        """The memory of codes and scales, which in_memory() replaces."""
+        return self.arrays
+
+    def in_memory(self, arrays: Sequence[GPUArray]) -> Int8:
+        """The same weight, whose codes and scales lie in these arrays."""
+        codes, scales = arrays
+        return replace(self, parts=(replace(self.parts[0], array=codes),), scales=scales)
 
     def __getitem__(self, rows: slice) -> Int8:
         """Some neighbouring rows, of the same memory."""

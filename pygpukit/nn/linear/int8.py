@@ -32,7 +32,12 @@ class LinearInt8(LinearBF16):
 
     def __init__(self, weight: Int8, bias: GPUArray | None = None) -> None:
         super().__init__(weight, bias)
-        self._int8 = weight
+
+    @property
+    def _int8(self) -> Int8:
+        """The weight."""
+        assert isinstance(self.weight, Int8)
+        return self.weight
 
     def __call__(self, x: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
         """x: (..., in) gives (..., out). Raises ShapeError, DTypeError."""
