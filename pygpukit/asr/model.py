@@ -27,7 +27,7 @@ from pygpukit.models.fetch import get
 
 if TYPE_CHECKING:
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
-    from pygpukit.nn.loading import OnProgress
+    from pygpukit.nn.reads import OnProgress
 
 _NEEDS = "models", "speech recognition", "tokenizers"
 

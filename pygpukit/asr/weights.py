@@ -16,7 +16,7 @@ from pygpukit.nn.norm import Norm
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.models.checkpoint import Checkpoint
-    from pygpukit.nn.loading import OnProgress
+    from pygpukit.nn.reads import OnProgress
 
 TYPES = ("float32", "float16", "bfloat16")
 _EPSILON = 1e-5

@@ -33,8 +33,10 @@ from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
 from pygpukit.models.tokenizer.ending import generation_of
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.kv_cache import check_kv_dtype
+from pygpukit.nn.linear.blocks import stored_of
 from pygpukit.nn.loading import TensorLoader
 from pygpukit.nn.norm import Norm
+from pygpukit.nn.reads import are_read
 from pygpukit.nn.streaming import SLOTS, LayerStreaming, aligned, device_bytes, streamed_layers
 from pygpukit.plugins.replace import Choice, resolved
 
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
     from pygpukit.nn.block import TransformerBlock
     from pygpukit.nn.linear.blocks import Blocks
-    from pygpukit.nn.loading import OnProgress
+    from pygpukit.nn.reads import OnProgress
 
 TYPES = ("float32", "float16", "bfloat16")
 
@@ -276,10 +278,7 @@ class Loader(TensorLoader):
         head, blocks = self._lm_head(), []
         streaming = None if budget is None else LayerStreaming()
         for number in range(config.num_layers):
-            blocks.append(self.architecture.block(LayerWeights(self, self.architecture, config, number)))
-            if streaming is not None and number in streamed:
-                self._wait(0)
-                streaming.hold(number, blocks[-1])
+            blocks.append(self._block(number, streaming if number in streamed else None))
         if streaming is not None and budget is not None:
             self._fit(streaming, blocks, budget)
             streaming.place(self._title)
@@ -323,12 +322,30 @@ class Loader(TensorLoader):
         }
         return [self._size(name) for name in names & self._names if len(self._checkpoint.shape(name)) > 1]
 
+    def _block(self, number: int, streaming: LayerStreaming | None = None) -> TransformerBlock:
+        """A layer. streaming: where its products' weights are to stay on the host."""
+        layer = LayerWeights(self, self.architecture, self.config, number)
+        counted = self.placed, dict(self.expanded), self.reordered
+        with self._reads.collecting() as reads:
+            block = self.architecture.block(layer)
+        if are_read((array for linear in block.linears for array in stored_of(linear.weight)), reads):
+            copy = None if streaming is None else streaming.hold(number, block)
+            for read in reads:
+                self._reads.begin(read, None if copy is None else copy.of(read.target))
+            return block
+        self.placed, self.expanded, self.reordered = counted
+        with self._reads.at_once():  # the architecture computes with the weights: it joins some
+            block = self.architecture.block(layer)
+        if streaming is not None:
+            streaming.fetch(streaming.hold(number, block))
+        return block
+
     def _fit(self, streaming: LayerStreaming, blocks: Sequence[TransformerBlock], budget: int) -> None:
         """Let more layers stream where what was placed is more than the files' tensors are."""
-        self._wait(0)
+        self._reads.wait()
         for number, block in enumerate(blocks):
             if self._placed(streaming) > budget and number not in streaming.numbers:
-                streaming.hold(number, block)
+                streaming.fetch(streaming.hold(number, block))
         if self._placed(streaming) > budget:
             raise self._too_small(budget, self._placed(streaming))
 

@@ -5,11 +5,7 @@ Tensors are read and converted by several threads, while those before them are c
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,8 +13,6 @@ from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.dtypes import as_dtype, float32, uint8
 from pygpukit.core.errors import InvalidSpecError, ShapeError
-from pygpukit.core.progress import Progress
-from pygpukit.memory.transfer_engine import TransferEngine
 from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import named
 from pygpukit.nn.linear import in_blocks
@@ -27,34 +21,19 @@ from pygpukit.nn.linear.codes import Int8
 from pygpukit.nn.linear.int8 import LinearInt8
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.norm import Norm
+from pygpukit.nn.reads import Read, TensorReads
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
-    from pygpukit.memory.transfer import Transfer
     from pygpukit.models.checkpoint import Checkpoint
     from pygpukit.models.stored import Stored
-
-    OnProgress = Callable[[int, int, str], None]
-
-
-_UNDER_WAY_BYTES = 256 << 20  # of tensors on the host that are converted, or wait for their copy
-_READERS = 8  # threads at most: what they do is bound by memory
+    from pygpukit.nn.reads import OnProgress
 
 
 class TensorShapeError(ShapeError, InvalidSpecError):
     """A tensor of a file has another shape than its configuration says."""
-
-
-@dataclass
-class _Coming:
-    """A tensor on its way to the device: its values once they are converted, then its copy."""
-
-    name: str
-    target: GPUArray
-    values: Future[Any]
-    transfer: Transfer | None = None
 
 
 class TensorLoader:
@@ -87,29 +66,18 @@ class TensorLoader:
         self._prefix, self._transposed, self._what = prefix, transposed, what
         self._names = set(checkpoint.names())
         self._total = sum(self._size(name) for name in self._names)
-        self._done = 0
-        self._on_progress: OnProgress | None = None if isinstance(progress, bool) else progress
-        self._bar = Progress(f"loading {title}", self._total, shown=progress is True)
+        self._reads = TensorReads(title, self._total, progress)
         self.placed = 0  # bytes of the arrays that it made
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
         self.reordered = 0  # bytes of weights whose columns lie by their groups of scales, not as in the file
-        self._under_way: deque[_Coming] = deque()
 
     def __enter__(self) -> None:
-        self._engine = TransferEngine()
-        self._readers = ThreadPoolExecutor(min(os.cpu_count() or 1, _READERS), "pygpukit-load")
-        self._bar.__enter__()
+        self._reads.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if kind is None:
-                self._wait(0)
-        finally:
-            self._readers.shutdown(cancel_futures=True)
-            self._engine.close()
-            self._bar.__exit__(kind, error, trace)
+        self._reads.__exit__(kind, error, trace)
 
     def linear(
         self, label: str, columns: int, parts: Sequence[tuple[str | None, str | None, int]], *, keeps: bool = True
@@ -166,8 +134,8 @@ class TensorLoader:
         for (tensor, bias_tensor, count), stored in zip(parts, kept, strict=True):
             assert stored is not None and stored.int8 is not None
             own, name = slice(start, start + count), self._prefix + str(tensor)
-            self._begin(name, codes[own], stored.int8.codes)
-            self._begin(name, scales[own], stored.int8.scales)
+            self._reads.begin(Read(name, codes[own], stored.int8.codes))
+            self._reads.begin(Read(name, scales[own], stored.int8.scales))
             if bias is not None and self.has(bias_tensor):
                 self._copy(str(bias_tensor), (count,), bias[own])
             start += count
@@ -220,7 +188,8 @@ class TensorLoader:
         file has any. transposed: the file has (n, in, out)."""
         count, rows, columns = shape
         weight = self._array(shape, f"{label}.weight")
-        self._copy(tensor, (count, columns, rows) if transposed else shape, weight, transposed=transposed)
+        stored = (count, columns, rows) if transposed else shape
+        self._reads.begin(self._read(tensor, stored, weight, transposed))
         added = self.table(str(bias), f"{label}.bias", (count, rows)) if self.has(bias) else None
         flat = weight.reshape(count * rows, columns)
         flat.name = weight.name
@@ -287,14 +256,14 @@ class TensorLoader:
         """One tensor into rows of a weight."""
         if not isinstance(weight, Blocks):
             shape = (weight.shape[1], count) if transposed else (count, weight.shape[1])
-            self._copy(tensor, shape, weight[start : start + count], transposed=transposed)
+            self._reads.begin(self._read(tensor, shape, weight[start : start + count], transposed))
             return
         for part in weight.parts:
             if start < part.array.shape[0]:
                 break
             start -= part.array.shape[0]
         name = self._prefix + tensor
-        self._begin(name, part.array[start : start + count], lambda: self._stored(name))
+        self._reads.begin(Read(name, part.array[start : start + count], lambda: self._stored(name)))
 
     def _ordered(self, name: str, values: Any) -> Any:
         """The rows of a tensor in the order that layers want; a subclass may change it."""
@@ -315,9 +284,13 @@ class TensorLoader:
             return named(stored.kind).size(self._checkpoint.shape(name))
         return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
 
-    def _copy(
+    def _copy(self, tensor: str, shape: tuple[int, ...], target: GPUArray, offset: float = 0.0) -> None:
+        self._reads.begin(self._read(tensor, shape, target, offset=offset))
+
+    def _read(
         self, tensor: str, shape: tuple[int, ...], target: GPUArray, transposed: bool = False, offset: float = 0.0
-    ) -> None:
+    ) -> Read:
+        """The read of a tensor of that shape in the file. Raises where it has another, or is not there."""
         name = self._prefix + tensor
         if name not in self._names:
             raise InvalidSpecError(f"{self._title}: the model has no tensor {name!r}, a {self._what} needs it", name)
@@ -330,18 +303,8 @@ class TensorLoader:
         if quantised is not None:
             before, after = self.expanded.get(quantised[0], (0, 0))
             self.expanded[quantised[0]] = before + quantised[1], after + target.nbytes
-        self._begin(name, target, lambda: self._values(name, target.dtype, transposed, offset))
-
-    def _begin(self, name: str, target: GPUArray, read: Callable[[], Any]) -> None:
-        """Read a tensor, and copy it to its place."""
-        self._wait(_UNDER_WAY_BYTES - target.nbytes)
-        values = self._readers.submit(read)
-        self._under_way.append(_Coming(name, target, values))
-        for coming in self._under_way:  # in their order, as far as they have come
-            if coming.transfer is None:
-                if not coming.values.done():
-                    break
-                self._send(coming)
+        dtype = target.dtype  # what reads does not keep the target
+        return Read(name, target, lambda: self._values(name, dtype, transposed, offset))
 
     def _values(self, name: str, dtype: DataType, transposed: bool, offset: float = 0.0) -> Any:
         import numpy as np
@@ -350,21 +313,6 @@ class TensorLoader:
             return convert(self._checkpoint.read(name, float32) + np.float32(offset), float32, dtype)
         values = self._ordered(name, self._checkpoint.read(name, dtype))
         return np.ascontiguousarray(values.swapaxes(-1, -2) if transposed and values.ndim > 1 else values)
-
-    def _send(self, coming: _Coming) -> Transfer:
-        """The copy of a tensor to the device, once its values are there."""
-        coming.transfer = self._engine.to_device(coming.target, coming.values.result())
-        self._done += coming.target.nbytes
-        self._bar.update(self._done)
-        if self._on_progress is not None:
-            self._on_progress(self._done, self._total, coming.name)
-        return coming.transfer
-
-    def _wait(self, max_bytes: int) -> None:
-        """Until no more than that is under way."""
-        while self._under_way and sum(copy.target.nbytes for copy in self._under_way) > max_bytes:
-            coming = self._under_way.popleft()
-            (coming.transfer or self._send(coming)).wait()
 
 
 def _read_in_products(dtype: DataType) -> frozenset[str]:

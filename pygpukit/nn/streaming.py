@@ -14,7 +14,8 @@ from pygpukit.core.dtypes import DataType, uint8
 from pygpukit.core.event import Event
 from pygpukit.memory.pageable import pinned_or_pageable
 from pygpukit.memory.transfer_engine import TransferEngine
-from pygpukit.nn.linear.blocks import Blocks
+from pygpukit.nn.linear.blocks import Blocks, stored_of
+from pygpukit.nn.reads import offset_in
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -65,6 +66,26 @@ class _Weight:
         return self.linear.weight
 
 
+@dataclass(frozen=True)
+class HostCopy:
+    """The place of a layer's weights on the host. arrays: that they lie in before, each with its offset there."""
+
+    arrays: list[tuple[GPUArray, int]]
+    host: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(array.nbytes for array, _ in self.arrays)
+
+    def of(self, part: GPUArray) -> Any:
+        """The place, uint8, of an array or of neighbouring rows of one; None for other memory."""
+        for array, offset in self.arrays:
+            if (begin := offset_in(array, part)) is not None:
+                return self.host[offset + begin :][: part.nbytes]
+        return None
+
+
 @dataclass(eq=False)
 class _Layer:
     """A layer's weights on the host: uint8, as its slot has them. nbytes: without what lies between arrays."""
@@ -93,7 +114,7 @@ class _Slot:
 class LayerStreaming:
     """Layers of one model whose products read their weights from slots of device memory.
 
-    hold() takes the weights of a layer to the host, place() makes the slots; then a layer computes inside of
+    hold() makes room for the weights of a layer on the host, place() makes the slots; then a layer computes inside of
     `with streaming.layer(number)`. Addresses never change: a layer has always the same slot.
     """
 
@@ -134,31 +155,35 @@ class LayerStreaming:
 
     def name_of(self, weight: GPUArray | Blocks) -> str:
         """The name of a weight in a slot, as it was before; "" for others."""
-        return self._names.get(id(_stored(weight)[0]), "")
+        return self._names.get(id(stored_of(weight)[0]), "")
 
-    def hold(self, number: int, block: TransformerBlock) -> None:
-        """Take the weights of a layer's products to the host, and let go of their device memory."""
-        weights, copied, end, nothing = [], [], 0, factory.empty((0,), uint8)
+    def hold(self, number: int, block: TransformerBlock) -> HostCopy:
+        """Room on the host for the weights of a layer's products, which are to be written there; the layer lets go of
+        their device memory."""
+        weights, arrays, end, nothing = [], [], 0, factory.empty((0,), uint8)
         for linear in block.linears:
             weight, places = linear.weight, []
-            for array in _stored(weight):
+            for array in stored_of(weight):
                 places.append(_Place(tuple(array.shape), array.dtype, end))
-                copied.append((array, end, array.nbytes))
+                arrays.append((array, end))
                 end += aligned(array.nbytes)
             blocks = weight.in_memory([nothing] * len(places)) if isinstance(weight, Blocks) else None
             weights.append(_Weight(linear, str(weight.name), tuple(places), blocks))
         host = pinned_or_pageable("A layer's weights", (end,), uint8)
+        for linear in block.linears:
+            del linear.weight  # place() gives it back
+        copy = HostCopy(arrays, host)
+        self._layers[number] = _Layer(number, copy.nbytes, weights, host)
+        return copy
+
+    def fetch(self, copy: HostCopy) -> None:
+        """Bring weights that are on the device to the host."""
         transfers = [
-            self._engine.to_host(
-                _Place((array.nbytes,), uint8, array.offset).in_memory(array), host[at:][: array.nbytes]
-            )
-            for array, at, size in copied
+            self._engine.to_host(_Place((array.nbytes,), uint8, array.offset).in_memory(array), copy.of(array))
+            for array, _ in copy.arrays
         ]
         for transfer in transfers:
             transfer.wait()
-        for linear in block.linears:
-            del linear.weight  # place() gives it back
-        self._layers[number] = _Layer(number, sum(size for *_, size in copied), weights, host)
 
     def place(self, title: str) -> None:
         """Make the slots, and begin to copy the first layers. title: the model's, which names their memory."""
@@ -172,7 +197,7 @@ class LayerStreaming:
             for layer in slot.layers:
                 self._slot_of[layer.number] = slot
                 for weight in layer.weights:
-                    self._names[id(_stored(weight.place(memory))[0])] = weight.name
+                    self._names[id(stored_of(weight.place(memory))[0])] = weight.name
             self._begin(slot, slot.layers[0])
 
     @contextmanager
@@ -217,11 +242,6 @@ class LayerStreaming:
         target = slot.memory[: layer.host.nbytes]
         slot.transfer = self._engine.to_device(target, layer.host, after=slot.uses)
         slot.present, slot.uses = layer, []
-
-
-def _stored(weight: GPUArray | Blocks) -> list[GPUArray]:
-    """The arrays of a weight that move: not the order of columns."""
-    return weight.stored if isinstance(weight, Blocks) else [weight]
 
 
 def streamed_layers(sizes: Sequence[int], others: int, budget: int) -> list[int] | None:

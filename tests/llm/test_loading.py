@@ -9,15 +9,16 @@ import pytest
 from llm.tiny import CONFIGS, MemoryCheckpoint
 from llm.tiny_weights import tensors
 
+import pygpukit as gp
 from pygpukit.core.errors import ShapeError
-from pygpukit.nn import loading
+from pygpukit.nn import loading, reads
 
 KIND = "gpt2"  # whose weights are transposed
 
 
 @pytest.mark.parametrize("most_bytes", [0, 5000, 256 << 20])
 def test_every_tensor_is_there_and_told(most_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_UNDER_WAY_BYTES", most_bytes)
+    monkeypatch.setattr(reads, "_UNDER_WAY_BYTES", most_bytes)
     values = {name: value for name, value in tensors(CONFIGS[KIND]).items() if value.ndim == 2}
     told: list[tuple[int, int, str]] = []
     loader = loading.TensorLoader(
@@ -41,7 +42,36 @@ def test_a_failure_leaves_nothing_under_way() -> None:
     with pytest.raises(ShapeError, match="has shape"), loader:
         loader.table(name, "first", values[name].shape)
         loader.table(name, "second", (3, 5))
-    stats = loader._engine.stats()
+    stats = loader._reads._engine.stats()
     assert (stats["queued"], stats["in_progress"]) == (0, 0)
     with pytest.raises(RuntimeError, match="after shutdown"):
         loader.table(name, "third", values[name].shape)
+
+
+def test_a_tensor_is_written_to_the_host_or_its_error_raised() -> None:
+    values, told = np.random.default_rng().standard_normal((5, 7)).astype(np.float32), list[tuple[int, int, str]]()
+    host, target = np.full(300, 0xA5, np.uint8), gp.zeros((5, 7))
+    coming = reads.TensorReads("m", 280, lambda *one: told.append(one))
+    with coming:
+        with coming.collecting() as collected:
+            coming.begin(reads.Read("a", target, lambda: values))
+        assert [read.name for read in collected] == ["a"] and not told
+        coming.begin(collected[0], host[8:148])
+        with coming.at_once():
+            coming.begin(collected[0])
+        assert told == [(140, 280, "a"), (280, 280, "a")]
+    np.testing.assert_array_equal(host[8:148].view(np.float32).reshape(5, 7), values)
+    np.testing.assert_array_equal(target.to_numpy(), values)
+    assert set(host[:8]) == set(host[148:]) == {0xA5}
+    coming = reads.TensorReads("m", 280, False)
+    with pytest.raises(ValueError, match="reshape"), coming:
+        coming.begin(reads.Read("b", target, lambda: values), host[:144])
+
+
+def test_parts_of_arrays_are_known_by_their_place() -> None:
+    array, other = gp.zeros((6, 4)), gp.zeros((6, 4))
+    rows = [reads.Read("a", array[begin:end], lambda: None) for begin, end in ((0, 2), (2, 6))]
+    assert [reads.offset_in(array, read.target) for read in rows] == [0, 32]
+    assert reads.offset_in(other, rows[1].target) is None
+    assert reads.are_read([array], rows) and not reads.are_read([array], rows[:1])
+    assert not reads.are_read([array, other], rows)

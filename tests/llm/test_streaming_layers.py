@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,18 @@ from llm import tiny
 from llm.stepping import logits_of
 from llm.test_activations import int8_folder
 from llm.test_models_in_blocks import KINDS, BlocksCheckpoint
-from llm.tiny_weights import CONFIGS
+from llm.tiny_weights import CONFIGS, tensors
 from memory.test_transfer_engine import blocked  # noqa: F401 - a fixture
 
 import pygpukit as gp
+from pygpukit.llm import weights
+from pygpukit.llm.layer_weights import LayerWeights
 from pygpukit.llm.model import CausalTransformerModel
+from pygpukit.llm.models import llama
 from pygpukit.llm.weights import from_checkpoint
+from pygpukit.memory import Transfer, TransferEngine
+from pygpukit.nn.attention.layer import Attention
+from pygpukit.nn.block import TransformerBlock
 from pygpukit.nn.linear.blocks import Blocks, Part
 from pygpukit.nn.linear.int8 import LinearInt8
 from pygpukit.nn.streaming import LayerStreaming, device_bytes, streamed_layers
@@ -105,6 +112,60 @@ def test_a_weight_in_other_memory_keeps_the_order_of_its_columns() -> None:
     assert (moved.shape, moved.dtype) == (weight.shape, gp.bfloat16)
     with pytest.raises(ValueError, match="shorter"):
         weight.in_memory(arrays[:1])
+
+
+def test_weights_are_read_to_the_host_without_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    to_device = TransferEngine.to_device
+
+    def send(self: TransferEngine, array: gp.GPUArray, *arguments: Any, **how: Any) -> Transfer:
+        sent.append(array.nbytes)
+        return to_device(self, array, *arguments, **how)
+
+    def fetch(self: TransferEngine, *arguments: Any) -> None:
+        raise AssertionError("weights came from the device")
+
+    monkeypatch.setattr(TransferEngine, "to_device", send)
+    monkeypatch.setattr(TransferEngine, "to_host", fetch)
+    model, streaming = streamed("llama", 0.5, **DEEP)
+    said, whole = model.describe(), sum(sent)
+    sent.clear()
+    assert 1 < len(streaming.numbers) < model.config.num_layers
+    tiny.model("llama", weights_memory=said.nbytes, **DEEP)
+    first = [slot.layers[0].host.nbytes for slot in streaming._slots]
+    assert sum(sent) == said.nbytes - streaming.slot_bytes + sum(first) < whole
+
+
+def test_the_device_holds_no_more_than_was_promised_while_layers_are_read() -> None:
+    config = {**CONFIGS["llama"], "hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 12}
+    checkpoint = tiny.MemoryCheckpoint(config, tensors(config))
+    budget = least_of(lambda memory: from_checkpoint(checkpoint, weights_memory=memory))
+    gp.gc()
+    before, used = gp.memory.stats()["used"], list[int]()
+    model = from_checkpoint(
+        checkpoint,
+        context=64,
+        weights_memory=budget,
+        progress=lambda *progress: used.append(gp.memory.stats()["used"] - before),
+    )
+    assert model.describe().streamed is not None and len(used) > 12 * 7
+    assert max(used) <= budget * 9 / 8  # as the pool rounds
+
+
+def test_an_architecture_may_join_weights_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def block(layer: LayerWeights) -> TransformerBlock:
+        q, k, v, out = (layer.linear(role, f"{role}_proj") for role in "qkvo")
+        attention = Attention(q, k, v, out, layer.config, layer=layer.number)
+        return TransformerBlock(layer.norm("attn_norm"), attention, layer.norm("mlp_norm"), llama.mlp(layer))
+
+    plain = tiny.model("llama", **DEEP)
+    expected = logits_of(plain, PROMPT, 4)[0]
+    monkeypatch.setattr(weights, "architecture_of", lambda *names: replace(llama.LLAMA, block=block))
+    model, streaming = streamed("llama", **DEEP)
+    whole = tiny.model("llama", **DEEP)
+    assert streaming.numbers == list(range(7)) and whole.describe().nbytes == plain.describe().nbytes
+    for one in (model, whole):
+        assert np.array_equal(logits_of(one, PROMPT, 4)[0], expected)
 
 
 def test_every_way_to_ask_gives_the_same_tokens() -> None:

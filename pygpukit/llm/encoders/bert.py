@@ -18,7 +18,7 @@ from pygpukit.nn.norm import Norm
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.models.checkpoint import Checkpoint
-    from pygpukit.nn.loading import OnProgress
+    from pygpukit.nn.reads import OnProgress
 
 _ACTIVATIONS: dict[str, Epilogue] = {"gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu"}
 _READ = (
@@ -166,7 +166,7 @@ class BertLoader(TensorLoader):
         types = self.table(f"{place}.token_type_embeddings.weight", f"{place}/types", (config.types, width))
         norm = self._norm(f"{place}.LayerNorm", f"{place}/norm")
         layers = tuple(self._layer(number) for number in range(config.num_layers))
-        self._wait(0)  # the sum reads what has come
+        self._reads.wait()  # the sum reads what has come
         total = ops.add(places[config.first_position :].astype("float32"), types[0].astype("float32"))
         return BertEncoder(config, words, total, norm, layers)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pygpukit.models.checkpoint import Checkpoint
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
-    from pygpukit.nn.loading import OnProgress
+    from pygpukit.nn.reads import OnProgress
 
 _TYPES = ("float32", "float16", "bfloat16")
 _ROWS = 4096  # tokens, padding too, that are computed at a time

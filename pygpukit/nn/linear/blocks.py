@@ -147,6 +147,11 @@ def memory_of(weight: GPUArray | Blocks) -> list[GPUArray]:
     return weight.arrays if isinstance(weight, Blocks) else [weight]
 
 
+def stored_of(weight: GPUArray | Blocks) -> list[GPUArray]:
+    """The arrays that a weight's rows lie in: not the orders of columns."""
+    return weight.stored if isinstance(weight, Blocks) else [weight]
+
+
 def operands_of(weight: GPUArray | Blocks) -> list[tuple[str, GPUArray]]:
     """A weight of float32 values as native.host_linear() takes it."""
     return weight.operands if isinstance(weight, Blocks) else [("F32", weight)]
