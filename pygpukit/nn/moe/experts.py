@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygpukit import kernels
 from pygpukit._core import native
@@ -20,6 +20,7 @@ from pygpukit.ops.matmul.grouped import grouped_rows
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
 
 # Sums and activations stand in a row's bits.
 SOURCE = kernels.KernelSpec(__file__, "experts.cu", options=kernels.SAME_BITS)
@@ -35,6 +36,19 @@ class Gate:
     limit: float = 0.0
     alpha: float = 1.0
     interleaved: bool = False
+
+
+class Between(NamedTuple):
+    """Arrays that a pass over the choices of rows, C in all and by experts, writes before its sums.
+
+    gathered: (C, hidden), what experts get; products: (C, 2 * inner), gate and up; activated: (C, inner); outputs:
+    (C, hidden), which may be gathered.
+    """
+
+    gathered: GPUArray
+    products: GPUArray
+    activated: GPUArray
+    outputs: GPUArray
 
 
 class Experts:
@@ -63,23 +77,35 @@ class Experts:
         """Both products."""
         return self.gate_up, self.down
 
-    def add(self, x: GPUArray, rows: GPUArray, routed: Routed, arranged: Arranged, scale: float) -> None:
+    def add(
+        self,
+        x: GPUArray,
+        rows: GPUArray,
+        routed: Routed,
+        arranged: Arranged,
+        scale: float,
+        between: Between | None = None,
+    ) -> None:
         """x += scale * the weighted sum of what a row's experts make of it, on a device: x float32 (R, hidden), rows
         (R, hidden) of the weights' type."""
-        chosen, dtype = routed.experts.shape[1], rows.dtype
-        count, place = arranged.sources.size, arranged.sources
-        own = native.empty((count, self.hidden), dtype)
+        chosen, dtype, place = routed.experts.shape[1], rows.dtype, arranged.sources
+        own, products, activated, outputs = between or self._between(place.size, dtype)
         self._launch("gather_rows", own, chosen, rows, place, routed.weights, own)
-        products = native.empty((count, 2 * self.inner), dtype)
         grouped_rows(own, _stacked(self.gate_up, self.count), arranged.counts, products)
-        between = native.empty((count, self.inner), dtype)
         bias = self.gate_up.bias
         added = products if bias is None else bias
-        self._launch("activate_experts", between, chosen, products, routed.experts, place, added, between, bias=bias)
-        grouped_rows(between, _stacked(self.down, self.count), arranged.counts, own)
+        self._launch(
+            "activate_experts", activated, chosen, products, routed.experts, place, added, activated, bias=bias
+        )
+        grouped_rows(activated, _stacked(self.down, self.count), arranged.counts, outputs)
         bias = self.down.bias
-        operands = own, routed.experts, arranged.places, routed.weights, own if bias is None else bias, x
+        operands = outputs, routed.experts, arranged.places, routed.weights, outputs if bias is None else bias, x
         self._launch("combine", x, chosen, *operands, bias=bias, scale=scale, dtype=dtype.name)
+
+    def _between(self, count: int, dtype: DataType) -> Between:
+        gathered = native.empty((count, self.hidden), dtype)
+        products, activated = (native.empty((count, width), dtype) for width in (2 * self.inner, self.inner))
+        return Between(gathered, products, activated, gathered)
 
     def _launch(
         self, name: str, out: GPUArray, chosen: int, *arrays: GPUArray, bias: GPUArray | None = None,
@@ -100,8 +126,9 @@ class Experts:
         each = _LOAD // arrays[0].itemsize
         kernels.launch(spec, (-(-width // (_THREADS * each)), rows, 1), (_THREADS, 1, 1), *arrays, call)
 
-    def on_host(self, rows: Any, experts: Any, weights: Any) -> Any:
-        """The weighted sums of float32 rows with NumPy, inside a host launch."""
+    def on_host(self, rows: Any, experts: Any, weights: Any, between: list[tuple[Any, ...]] | None = None) -> Any:
+        """The weighted sums of float32 rows with NumPy, inside a host launch. between: gets Between's arrays, of each
+        expert that has rows."""
         import numpy as np
 
         products = np.empty((*experts.shape, self.hidden), np.float32)
@@ -112,8 +139,10 @@ class Experts:
                 own = host.converted(own * weights[row, place, None], self.gate_up.weight.dtype)
             gate_up = _product(own, self.gate_up, self.count, expert)
             with np.errstate(all="ignore"):
-                between = host.converted(self._gated(gate_up), self.gate_up.weight.dtype)
-            products[row, place] = _product(between, self.down, self.count, expert)
+                activated = host.converted(self._gated(gate_up), self.gate_up.weight.dtype)
+            products[row, place] = outputs = _product(activated, self.down, self.count, expert)
+            if between is not None:
+                between.append((own, gate_up, activated, outputs))
         total = np.zeros(rows.shape, np.float32)
         for slot in range(experts.shape[1]):
             total += products[:, slot] * (np.float32(1) if self.weighs_rows else weights[:, slot : slot + 1])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pygpukit._core import native
 from pygpukit.array import factory
 from pygpukit.core.dtypes import float32
+from pygpukit.core.elsewhere import Elsewhere
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.linear.joining import joined
@@ -101,6 +102,8 @@ class MoELayer:
         yield from ((weight, share) for linear in self.experts.linears for weight in linear.parts)
         if self.shared is not None:
             yield from self.shared.shares()
+
+    forward_zero_alloc = Elsewhere("pygpukit.compat.decoding.experts")
 
     def __call__(self, x: GPUArray) -> GPUArray:
         """The experts' sums of rows x (..., hidden) of the weights' type, each row for itself; of x's shape and type.

@@ -96,10 +96,10 @@ class Router:
         """Weight, bias and correction."""
         return [array for array in (self.weight, self.bias, self.correction) if array is not None]
 
-    def route(self, rows: GPUArray) -> Routed:
+    def route(self, rows: GPUArray, out: Routed | None = None) -> Routed:
         """The experts of rows (R, hidden) of the weight's type, on a device. A row's do not depend on other rows."""
         routing, shape = self.routing, (rows.shape[0], self.chosen)
-        routed = Routed(native.empty(shape, int32), native.empty(shape, float32))
+        routed = out or Routed(native.empty(shape, int32), native.empty(shape, float32))
         call = _CALL.pack(
             k=rows.shape[1],
             experts=self.experts,
@@ -120,10 +120,10 @@ class Router:
         )
         return routed
 
-    def arrange(self, experts: GPUArray) -> Arranged:
+    def arrange(self, experts: GPUArray, out: Arranged | None = None) -> Arranged:
         """The choices (R, chosen) by experts, each expert's in the order of rows."""
         choices = (experts.size,)
-        arranged = Arranged(*(native.empty(shape, int32) for shape in ((self.experts,), choices, choices)))
+        arranged = out or Arranged(*(native.empty(shape, int32) for shape in ((self.experts,), choices, choices)))
         count = experts.size.to_bytes(4, "little")
         kernels.launch(SOURCE.of("pk::arrange"), (self.experts, 1, 1), (_THREADS, 1, 1), experts, *arranged, count)
         return arranged
