@@ -68,9 +68,8 @@ def repack_model_weights(model: CausalTransformerModel) -> None:
     for block in model.blocks:
         for linear in block.linears:
             repack_linear(linear)
-        for norm in (block.attn_norm, block.mlp_norm, block.post_attn_norm, block.post_mlp_norm):
-            if norm is not None:
-                repack_norm(norm)
+        for norm in block.norms:
+            repack_norm(norm)
     repack_norm(model.final_norm)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pygpukit.core import device
 from pygpukit.nn.kv_cache import bytes_per_token
 from pygpukit.nn.linear.blocks import Blocks
+from pygpukit.nn.mamba.cache import bytes_per_sequence
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -71,12 +72,13 @@ class Streamed:
 class Description:
     """A model's weights and what a token of one answer costs.
 
-    context: positions whose keys and values the token reads. kv_dtype, kv_token_bytes: what these are stored as, and
-    how many bytes those of one position take. bandwidth: bytes a second of the device's memory by its facts, 0 where it
-    does not say. expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device). reordered:
-    bytes of weights whose columns lie by their groups of scales, for which a product takes x's in that order.
-    replaced: the operations of plugins in the place of the model's own, in words. streamed: the layers that are, None
-    where all of the model is on the device.
+    state_bytes: of a sequence, where layers keep a state in the place of keys and values, else 0. context: positions
+    whose keys and values the token reads. kv_dtype, kv_token_bytes: what these are stored as, and how many bytes those
+    of one position take. bandwidth: bytes a second of the device's memory by its facts, 0 where it does not say.
+    expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device). reordered: bytes of weights
+    whose columns lie by their groups of scales, for which a product takes x's in that order. replaced: the operations
+    of plugins in the place of the model's own, in words. streamed: the layers that are, None where all of the model is
+    on the device.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Description:
     bandwidth: float
     replaced: tuple[str, ...] = ()
     streamed: Streamed | None = None
+    state_bytes: int = 0
 
     @property
     def weight_bytes(self) -> int:
@@ -120,7 +123,7 @@ class Description:
     @property
     def token_bytes(self) -> int:
         """Bytes that a token of one answer reads."""
-        return self.active_bytes + self.kv_bytes
+        return self.active_bytes + self.kv_bytes + self.state_bytes
 
     @property
     def token_operations(self) -> int:
@@ -152,7 +155,10 @@ class Description:
         if self.reordered:
             rows.append(f"columns by their groups, not as in the file (act-order): {_size(self.reordered)}")
         rows += [f"replaced: {one}" for one in self.replaced]
-        rows.append(f"keys and values in {self.kv_dtype}: {self.kv_token_bytes} bytes a position")
+        if self.state_bytes:
+            rows.append(f"states: {_size(self.state_bytes)} a sequence, whatever its length")
+        else:
+            rows.append(f"keys and values in {self.kv_dtype}: {self.kv_token_bytes} bytes a position")
         token = f"a token at {self.context} positions reads {_size(self.token_bytes)}"
         rows.append(f"{token} and takes {self.token_operations / 1e9:.2f} billion operations")
         if self.bandwidth:
@@ -185,8 +191,11 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         for layer in range(config.num_layers)
     ]
     kv_dtype = model.engine.kv_dtype
-    kv_token_bytes = bytes_per_token(config, kv_dtype)
+    space = config.state_space
+    kv_token_bytes = bytes_per_token(config, kv_dtype) if space is None else 0
     kv_bytes = sum(read) * kv_token_bytes // config.num_layers
+    if space is not None:
+        read = [space.state] * config.num_layers
     operations = sum(4 * config.num_heads * config.head_dim * positions for positions in read)
     return Description(
         model.name,
@@ -202,6 +211,7 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         facts.bandwidth,
         tuple(f"{name} by {one}" for name, one in model.replaced.items()),
         None if streaming is None else _streamed(streaming),
+        0 if space is None else bytes_per_sequence(config, space, kv_dtype),
     )
 
 
@@ -237,15 +247,7 @@ def _weights(model: CausalTransformerModel) -> Iterator[tuple[GPUArray | Blocks,
     if model.position_embed is not None:
         yield model.position_embed, 0.0
     for block in model.blocks:
-        for norm in (block.attn_norm, block.mlp_norm, block.post_attn_norm, block.post_mlp_norm):
-            if norm is not None:
-                yield from ((array, 1.0) for array in norm.arrays)
-        attn = block.attn
-        for norm in attn.norms:
-            yield from ((array, 1.0) for array in norm.arrays)
-        for linear in (attn.qkv_proj, attn.o_proj):
-            yield from ((weight, 1.0) for weight in linear.parts)
-        yield from block.mlp.shares()
+        yield from block.shares()
     yield from ((array, 1.0) for array in model.final_norm.arrays)
     if model.lm_head is not model.embed_tokens:
         yield model.lm_head, 1.0

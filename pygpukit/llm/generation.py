@@ -175,7 +175,7 @@ class Answer:
             sequence.reused,
             len(tokens),
             self.engine.context,
-            (len(sequence.prompt) + len(tokens)) * self.engine.loop.cache.bytes_per_token,
+            self.engine.loop.cache.bytes_of(len(sequence.prompt) + len(tokens)),
             first,
             tokens[-1].seconds - tokens[0].seconds if tokens else 0.0,
             0 if drafting is None else drafting.drafted,

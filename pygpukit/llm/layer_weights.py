@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pygpukit.core.dtypes import float32
 from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.mamba.mixer import Mamba2
 from pygpukit.nn.moe.experts import Experts, Gate
 from pygpukit.nn.moe.routing import Router
 from pygpukit.nn.norm import Norm
@@ -13,9 +14,11 @@ from pygpukit.ops import host
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
+    from pygpukit.core.dtypes import DataType
     from pygpukit.llm.models.architecture import Architecture
     from pygpukit.nn.config import TransformerConfig
     from pygpukit.nn.loading import TensorLoader
+    from pygpukit.nn.mamba.state_space import StateSpace
 
 
 class LayerWeights:
@@ -120,6 +123,35 @@ class LayerWeights:
     def norm_of_heads(self, role: str, product: str) -> Norm:
         """A norm of all heads together that a product gives."""
         return self._norm(role, self._shapes[product][0])
+
+    def mixer(self, space: StateSpace) -> Mamba2:
+        """A Mamba-2 layer."""
+        config, label = self.config, f"layers.{self.number:02d}"
+        inner = config.num_heads * config.head_dim
+        channels = space.channels(inner)
+
+        def table(role: str, *shape: int, dtype: DataType | None = None) -> GPUArray:
+            return self._loader.table(str(self._name(role)), f"{label}/{role}", shape, dtype=dtype)
+
+        in_proj, out_proj = (
+            self._loader.linear(f"{label}/{role}", columns, [(self._name(role), self._name(f"{role}_bias"), rows)])
+            for role, rows, columns in (
+                ("in_proj", inner + channels + config.num_heads, config.hidden_size),
+                ("out_proj", config.hidden_size, inner),
+            )
+        )
+        return Mamba2(
+            config,
+            space,
+            in_proj,
+            table("conv", channels, 1, space.conv).reshape(channels, space.conv),
+            table("conv_bias", channels) if self._loader.has(self._name("conv_bias")) else None,
+            table("step_bias", config.num_heads),
+            table("rate_logs", config.num_heads, dtype=float32),
+            table("skip", config.num_heads),
+            self._norm("mixer_norm", inner),
+            out_proj,
+        )
 
     def _norm(self, role: str, size: int) -> Norm:
         label, config, offset = f"layers.{self.number:02d}/{role}", self.config, self._architecture.norm_offset

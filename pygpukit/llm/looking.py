@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.generating import Prompt
     from pygpukit.llm.model import CausalTransformerModel
+    from pygpukit.nn.attention.layer import Attention
     from pygpukit.nn.moe.routing import Routed
 
 MAX_TOKENS = 1024  # tokens: the result grows with their square
@@ -21,18 +22,18 @@ def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
     with sinks (gpt-oss) to less.
 
     prompt: text, token ids or messages. Row i is what token i sees of those up to itself. Raises InvalidSpecError for a
-    layer that is not there, and for more than 1024 tokens.
+    layer that is not there, a model without attention, and for more than 1024 tokens.
     """
     import numpy as np
 
     if not 0 <= layer < len(model.blocks):
         raise InvalidSpecError(f"there is no layer {layer}: {model.name} has 0 to {len(model.blocks) - 1}", "layer")
+    attn = model.engine.network.attention_blocks(f"{model.name}: attention()", "model")[layer].attn
     ids, _ = model._ids(prompt)
     if len(ids) > MAX_TOKENS:
         raise InvalidSpecError(f"the prompt has {len(ids)} tokens; attention is shown of up to {MAX_TOKENS}", "prompt")
-    q, k = (_float32(part) for part in _queries_and_keys(model, ids, layer))
+    q, k = (_float32(part) for part in _queries_and_keys(model, attn, ids, layer))
     keys = np.repeat(k, q.shape[1] // k.shape[0], axis=0)
-    attn = model.blocks[layer].attn
     scores = np.einsum("thd,hsd->hts", q, keys) * np.float32(attn.scale)
     if attn.cap is not None:
         scores = np.tanh(scores / np.float32(attn.cap)) * np.float32(attn.cap)
@@ -76,7 +77,8 @@ def routing(model: CausalTransformerModel, prompt: Prompt) -> dict[int, tuple[An
     """
     import numpy as np
 
-    numbers = {id(block.mlp): number for number, block in enumerate(model.blocks) if isinstance(block.mlp, MoELayer)}
+    layers = ((number, getattr(block, "mlp", None)) for number, block in enumerate(model.blocks))
+    numbers = {id(layer): number for number, layer in layers if isinstance(layer, MoELayer)}
     if not numbers:
         raise InvalidSpecError(f"{model.name} has no mixtures of experts", "model")
     ids, _ = model._ids(prompt)
@@ -94,10 +96,12 @@ def routing(model: CausalTransformerModel, prompt: Prompt) -> dict[int, tuple[An
     }
 
 
-def _queries_and_keys(model: CausalTransformerModel, ids: list[int], layer: int) -> tuple[GPUArray, GPUArray]:
+def _queries_and_keys(
+    model: CausalTransformerModel, attn: Attention, ids: list[int], layer: int
+) -> tuple[GPUArray, GPUArray]:
     """Rotated queries (tokens, heads, head_dim) and keys (key heads, tokens, head_dim) of a layer."""
     buffers, keys = model.engine.attention(ids, layer)
-    attn, config = model.blocks[layer].attn, model.config
+    config = model.config
     return buffers.qkv[:, : attn.q_dim].clone().reshape(len(ids), config.num_heads, config.head_dim), keys
 
 

@@ -15,7 +15,7 @@ from pygpukit.core.sizes import whole
 from pygpukit.llm.engine.engine import Engine
 from pygpukit.llm.engine.room import check_room
 from pygpukit.llm.generating import Generating
-from pygpukit.nn.block import TransformerBlock
+from pygpukit.nn.block import Layer
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.kv_cache import check_kv_dtype
 from pygpukit.nn.norm import Norm
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from pygpukit.llm.perplexity import TextError
     from pygpukit.llm.scoring import Pooling
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
-    from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.adapters import Adapter
     from pygpukit.nn.linear.blocks import Blocks
     from pygpukit.nn.streaming import LayerStreaming
+    from pygpukit.nn.transformer import Cache
     from pygpukit.plugins.operation import Operation
 
 _BY_HAND = "pygpukit.compat.decoding.model"
@@ -56,7 +56,7 @@ class CausalTransformerModel(Generating):
         self,
         config: TransformerConfig,
         embed_tokens: GPUArray | Blocks,
-        blocks: Sequence[TransformerBlock],
+        blocks: Sequence[Layer],
         final_norm: Norm,
         lm_head: GPUArray | Blocks | None = None,
         position_embed: GPUArray | None = None,
@@ -112,8 +112,8 @@ class CausalTransformerModel(Generating):
         return self.engine.context
 
     @property
-    def cache(self) -> KVCache:
-        """Keys and values of all open sequences."""
+    def cache(self) -> Cache:
+        """Keys and values of all open sequences, or their states."""
         return self.engine.loop.cache
 
     def describe(self, context: int = 0) -> Description:
@@ -224,9 +224,10 @@ class CausalTransformerModel(Generating):
 
         if not isinstance(name, str) or not name or ":" in name:
             raise InvalidSpecError(f"name={name!r}; give a text without a colon", "name")
+        blocks = self.engine.network.attention_blocks(f"{self.name}: load_adapter()", "name")
         if self.spec is None:
             raise InvalidSpecError(f"{self.name} has no spec=, which names the products of its layers in files", "spec")
-        self.adapters[name] = load_adapter(name, folder, self.name, vars(self.spec), self.blocks)
+        self.adapters[name] = load_adapter(name, folder, self.name, vars(self.spec), blocks)
 
     def unload_adapter(self, name: str) -> None:
         """Forget an adapter; its memory is free when the last answer with it has ended. Raises InvalidSpecError for a
@@ -324,14 +325,14 @@ class CausalTransformerModel(Generating):
 
     def restore_kv_cache(self, snapshot: Sequence[tuple[np.ndarray[Any, Any], ...]]) -> None:
         """Put back what snapshot_kv_cache() gave. Raises InvalidSpecError for another model's."""
-        layers = self.cache.layers
+        layers = [layer.arrays for layer in self.cache.layers]
         shapes = [[array.shape for array in arrays] for arrays in snapshot]
-        if shapes != [[array.shape for array in layer.arrays] for layer in layers]:
+        if shapes != [[array.shape for array in layer] for layer in layers]:
             raise InvalidSpecError("the snapshot is of a cache of another shape", "snapshot")
         with self.engine.loop.paused():
             self.engine.loop.clear()
             for layer, arrays in zip(layers, snapshot, strict=True):
-                for array, values in zip(layer.arrays, arrays, strict=True):
+                for array, values in zip(layer, arrays, strict=True):
                     native.copy_from_host(array, values)
 
     # Decoding by hand, documented

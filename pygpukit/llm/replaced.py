@@ -41,5 +41,4 @@ def _norms(model: CausalTransformerModel) -> Iterator[Norm]:
     """The norms of rows; those of each head are part of attention's kernels."""
     yield model.final_norm
     for block in model.blocks:
-        own = (block.attn_norm, block.mlp_norm, block.post_attn_norm, block.post_mlp_norm)
-        yield from (norm for norm in own if norm is not None)
+        yield from block.norms

@@ -12,7 +12,7 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ModelFileError
 from pygpukit.core.extras import require
 from pygpukit.kernels.needed import Coming
-from pygpukit.llm.engine.room import bytes_or_share, check_room
+from pygpukit.llm.engine.room import bytes_or_share, check_kept, check_room
 from pygpukit.llm.layer_weights import LayerWeights
 from pygpukit.llm.model import CausalTransformerModel
 from pygpukit.llm.models import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.models.checkpoint import Checkpoint
     from pygpukit.models.tokenizer.tokenizer import Tokenizer
-    from pygpukit.nn.block import TransformerBlock
+    from pygpukit.nn.block import Layer
     from pygpukit.nn.linear.blocks import Blocks
     from pygpukit.nn.reads import OnProgress
 
@@ -167,6 +167,7 @@ def from_checkpoint(
     if not checkpoint.config:
         fields = fields_of(architecture, checkpoint, config or {}, title)
     shape = read_config(architecture, fields, where)
+    check_kept(shape, kv_dtype)
     operations = operations_for(replace, shape.norm_type, title)
     check_tensors(architecture, shape, checkpoint.names(), biases(architecture, fields, where), title)
     if activations is not None:
@@ -322,7 +323,7 @@ class Loader(TensorLoader):
         }
         return [self._size(name) for name in names & self._names if len(self._checkpoint.shape(name)) > 1]
 
-    def _block(self, number: int, streaming: LayerStreaming | None = None) -> TransformerBlock:
+    def _block(self, number: int, streaming: LayerStreaming | None = None) -> Layer:
         """A layer. streaming: where its products' weights are to stay on the host."""
         layer = LayerWeights(self, self.architecture, self.config, number)
         counted = self.placed, dict(self.expanded), self.reordered
@@ -340,7 +341,7 @@ class Loader(TensorLoader):
             streaming.fetch(streaming.hold(number, block))
         return block
 
-    def _fit(self, streaming: LayerStreaming, blocks: Sequence[TransformerBlock], budget: int) -> None:
+    def _fit(self, streaming: LayerStreaming, blocks: Sequence[Layer], budget: int) -> None:
         """Let more layers stream where what was placed is more than the files' tensors are."""
         self._reads.wait()
         for number, block in enumerate(blocks):

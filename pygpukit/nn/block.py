@@ -1,9 +1,10 @@
-"""TransformerBlock: attention and feed-forward, each added to what came in, with the norms before and after them."""
+"""Layer: what a model asks of each of its layers; TransformerBlock: attention and feed-forward with their norms."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.attention.layer import Attention
@@ -15,7 +16,34 @@ from pygpukit.nn.norm import Norm
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.nn.kv_cache import LayerCache
+    from pygpukit.nn.linear.blocks import Blocks
     from pygpukit.nn.linear.layer import LinearBF16
+
+
+class Layer(Protocol):
+    """A layer of a model: of attention, or one that keeps a state of each sequence (MambaBlock)."""
+
+    @property
+    def linears(self) -> tuple[LinearBF16, ...]:
+        """All products."""
+
+    @property
+    def norms(self) -> list[Norm]:
+        """The norms of rows."""
+
+    def shares(self) -> Iterator[tuple[GPUArray | Blocks, float]]:
+        """Each weight, and the share of it that a row reads."""
+
+    def forward(
+        self,
+        x: GPUArray,
+        batch: Batch,
+        cache: Any,
+        tables: tuple[GPUArray, GPUArray] | None,
+        buffers: AttentionBuffers,
+        between: GPUArray,
+    ) -> None:
+        """x, float32 (R, hidden), after this layer; written in place. cache: this layer's of the model's cache."""
 
 
 @dataclass
@@ -32,8 +60,21 @@ class TransformerBlock:
 
     @property
     def linears(self) -> tuple[LinearBF16, ...]:
-        """Its products."""
+        """All products."""
         return self.attn.qkv_proj, self.attn.o_proj, *self.mlp.linears
+
+    @property
+    def norms(self) -> list[Norm]:
+        """The norms of rows."""
+        own = self.attn_norm, self.mlp_norm, self.post_attn_norm, self.post_mlp_norm
+        return [norm for norm in own if norm is not None]
+
+    def shares(self) -> Iterator[tuple[GPUArray | Blocks, float]]:
+        """Each weight, and the share of it that a row reads."""
+        yield from ((array, 1.0) for norm in (*self.norms, *self.attn.norms) for array in norm.arrays)
+        for linear in (self.attn.qkv_proj, self.attn.o_proj):
+            yield from ((weight, 1.0) for weight in linear.parts)
+        yield from self.mlp.shares()
 
     def forward(
         self,

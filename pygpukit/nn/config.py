@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.nn.mamba.state_space import StateSpace
 from pygpukit.nn.moe.routing import Routing
 
 # Of the feed-forward layer: GELU by tanh or exact; "silu" and "geglu" are gated, by SiLU and by GELU by tanh.
@@ -32,6 +33,7 @@ class TransformerConfig:
     None where there are none; num_experts_per_tok: that a row goes to, as routing says; moe_intermediate_size: of an
     expert, None where it is intermediate_size; sparse: whether a layer has a mixture, by layer, None where all have.
     swiglu_limit, swiglu_alpha: of the experts' SwiGLU, as Gate has them; 0 for a plain one.
+    state_space: of Mamba-2's layers, which have no attention.
     """
 
     vocab_size: int = 32000
@@ -72,6 +74,7 @@ class TransformerConfig:
     query_floor: float = 8192.0
     routing: Routing = field(default_factory=Routing)
     sparse: tuple[bool, ...] | None = None
+    state_space: StateSpace | None = None
     swiglu_limit: float = 0.0
     swiglu_alpha: float = 1.0
 
@@ -101,6 +104,8 @@ class TransformerConfig:
                 f"rotary_dim is {self.rotary_dim}, must be an even number of 2 to head_dim, {self.head_dim}",
                 "rotary_dim",
             )
+        if self.state_space is not None:
+            self.state_space.check(self.num_heads)
         if self.moe_intermediate_size is None:
             self.moe_intermediate_size = self.intermediate_size
         for name in ("hidden_size", "intermediate_size", "moe_intermediate_size"):

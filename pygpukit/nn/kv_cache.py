@@ -99,6 +99,15 @@ class KVCache:
         """Bytes that one position of one sequence takes."""
         return bytes_per_token(self.config, self.dtype)
 
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of a block."""
+        return self.size * self.bytes_per_token
+
+    def bytes_of(self, positions: int) -> int:
+        """Bytes of so many positions of one sequence."""
+        return positions * self.bytes_per_token
+
     def copy(self, copies: Iterable[tuple[int, int]]) -> None:
         """The contents of blocks into others: pairs of source and target, in order."""
         for source, target in copies:

@@ -20,7 +20,7 @@ from pygpukit.nn.reads import offset_in
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.memory.transfer import Transfer
-    from pygpukit.nn.block import TransformerBlock
+    from pygpukit.nn.block import Layer
     from pygpukit.nn.linear.layer import LinearBF16
 
 SLOTS = 2  # one layer computes while the next one is copied
@@ -157,7 +157,7 @@ class LayerStreaming:
         """The name of a weight in a slot, as it was before; "" for others."""
         return self._names.get(id(stored_of(weight)[0]), "")
 
-    def hold(self, number: int, block: TransformerBlock) -> HostCopy:
+    def hold(self, number: int, block: Layer) -> HostCopy:
         """Room on the host for the weights of a layer's products, which are to be written there; the layer lets go of
         their device memory."""
         weights, arrays, end, nothing = [], [], 0, factory.empty((0,), uint8)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pygpukit.array import factory
+from pygpukit.core.errors import InvalidSpecError
 from pygpukit.nn import rope
 from pygpukit.nn.attention.buffers import AttentionBuffers
-from pygpukit.nn.block import TransformerBlock
+from pygpukit.nn.block import Layer, TransformerBlock
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.embedding import embed
 from pygpukit.nn.linear.layer import LinearBF16
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from pygpukit.nn.batch import Batch
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.blocks import Blocks
+    from pygpukit.nn.mamba.cache import StateCache
     from pygpukit.nn.streaming import LayerStreaming
+
+Cache: TypeAlias = "KVCache | StateCache"  # what is kept of each sequence between passes
 
 
 @dataclass
@@ -51,7 +55,7 @@ class Transformer:
         self,
         config: TransformerConfig,
         embed_tokens: GPUArray | Blocks,
-        blocks: Sequence[TransformerBlock],
+        blocks: Sequence[Layer],
         final_norm: Norm,
         lm_head: GPUArray | Blocks | None = None,
         position_embed: GPUArray | None = None,
@@ -76,20 +80,33 @@ class Transformer:
         """The weights' type."""
         return self.embed_tokens.dtype.name
 
+    def attention_blocks(self, what: str, argument: str) -> list[TransformerBlock]:
+        """All layers, for what needs attention. Raises InvalidSpecError, naming both, where some keep states."""
+        blocks = [block for block in self.blocks if isinstance(block, TransformerBlock)]
+        if len(blocks) < len(self.blocks):
+            raise InvalidSpecError(
+                f"{what} needs layers with attention, and those of this model keep a state of each sequence in the "
+                "place of keys and values",
+                argument,
+            )
+        return blocks
+
     def buffers(self, count: int) -> Buffers:
         """New buffers for steps of up to count rows."""
         config, dtype = self.config, self.dtype
-        q_dim = config.num_heads * config.head_dim
-        qkv = q_dim + 2 * config.kv_heads * config.head_dim
+        heads, kv_heads, between = config.num_heads, config.kv_heads, config.ffn_size
+        if config.state_space is not None:  # whose layers need none of these
+            heads = kv_heads = between = 0
+        q_dim = heads * config.head_dim
         return Buffers(
             factory.zeros((count, config.hidden_size)),
-            AttentionBuffers.of(count, qkv, q_dim, config.num_heads, dtype),
-            factory.zeros((count, config.ffn_size), dtype),
+            AttentionBuffers.of(count, q_dim + 2 * kv_heads * config.head_dim, q_dim, heads, dtype),
+            factory.zeros((count, between), dtype),
         )
 
-    def forward(self, batch: Batch, cache: KVCache, buffers: Buffers, layers: int | None = None) -> None:
+    def forward(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None = None) -> None:
         """The batch through the layers, the first of them or all: buffers.x then holds the last one's output, the cache
-        the keys and values."""
+        the keys and values, or the states."""
         embed(batch, self.embed_tokens, self.position_embed, buffers.x)
         if self.config.embedding_scale != 1.0:
             mul(buffers.x, self.config.embedding_scale, out=buffers.x)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pygpukit.llm.engine.loop import BLOCK, Loop
+from pygpukit.llm.engine.loop import Loop
+from pygpukit.llm.engine.room import block_size
 from pygpukit.llm.engine.sampling import Choice, Sampling
 from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.llm.model import CausalTransformerModel
@@ -38,7 +39,7 @@ def logits_of(
     chunk: tokens of the prompt at once, 2 or more.
     """
     network = model.engine.network
-    blocks = -(-(len(prompt) + steps + 1) // BLOCK)
+    blocks = -(-(len(prompt) + steps + 1) // block_size(network.config, network.positions))
     loop = Loop(network, blocks, max_rows=1, budget=chunk, graphs=graphs)
     sequence = Sequence(prompt, steps + 1, sampling=Sampling(top=0))  # which begins no step ahead
     loop.open(sequence)

@@ -96,7 +96,7 @@ def run(name: str, dtype: str, prompt: list[int], steps: int) -> tuple[np.ndarra
     [("llama", "float16"), ("qwen2", "float32"), ("qwen3", "bfloat16"), ("mistral", "float32"), ("gpt2", "bfloat16")]
     + [("phi3", "float16"), ("phi4", "float32"), ("gemma3", "float32"), ("gemma3", "bfloat16"), ("gemma2", "float32")]
     + [("gemma2", "bfloat16"), ("smollm3", "float32"), ("olmo2", "bfloat16"), ("granite", "float16")]
-    + [("mixtral", "float32"), ("gpt_oss", "bfloat16"), ("llama4", "bfloat16")],
+    + [("mixtral", "float32"), ("gpt_oss", "bfloat16"), ("llama4", "bfloat16"), ("mamba2", "bfloat16")],
 )
 def test_whole_models_say_the_same_as_in_numpy(kernels_on_sim: None, name: str, dtype: str) -> None:
     prompt = [int(x) for x in np.random.default_rng(11).integers(0, 99, 29)]

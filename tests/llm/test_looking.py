@@ -13,7 +13,7 @@ from pygpukit.core.errors import InvalidSpecError
 from pygpukit.nn.attention.layer import Attention
 
 
-@pytest.mark.parametrize("name", sorted(tiny.CONFIGS))
+@pytest.mark.parametrize("name", sorted({*tiny.CONFIGS} - {"mamba2"}))
 def test_the_weights_give_what_attention_gave(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny.model(name)
     layer = len(model.blocks) - 1

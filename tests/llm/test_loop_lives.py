@@ -11,7 +11,7 @@ import pytest
 from llm import tiny
 
 from pygpukit.core.errors import InvalidSpecError, TaskRejectedError
-from pygpukit.llm.engine import loop as loop_module
+from pygpukit.llm.engine import room
 from pygpukit.llm.engine.loop import Loop
 from pygpukit.llm.engine.request import POLICIES
 from pygpukit.llm.engine.sequence import AHEAD, Sequence
@@ -123,7 +123,7 @@ class Life:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_each_gets_what_it_gets_alone_and_nothing_is_left(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_module, "BLOCK", SIZE)
+    monkeypatch.setattr(room, "BLOCK", SIZE)
     met = Counter[str]()
     for seed in range(group, LIVES, GROUPS):
         life = Life(seed)

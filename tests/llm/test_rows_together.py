@@ -10,8 +10,8 @@ from llm import tiny
 
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.llm.engine.loop import BLOCK
 from pygpukit.llm.engine.prefill import Part, Prefill
+from pygpukit.llm.engine.room import BLOCK
 from pygpukit.nn.kv_cache import KVCache
 
 

@@ -131,6 +131,20 @@ CONFIGS: dict[str, dict[str, Any]] = {
     | {"intermediate_size_mlp": 56, "num_local_experts": 5, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2}
     | {"no_rope_layers": [1, 1, 0, 1], "attention_chunk_size": 24, "floor_scale": 20, "attn_scale": 0.3}
     | {"layer_types": [f"{kind}_attention" for kind in ("chunked", "chunked", "full", "chunked")], "pad_token_id": 0},
+    "mamba2": {
+        "model_type": "mamba2",
+        "vocab_size": 99,
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_heads": 8,
+        "head_dim": 8,
+        "state_size": 12,
+        "n_groups": 2,
+        "conv_kernel": 4,
+        "expand": 2,
+        "chunk_size": 16,
+        "tie_word_embeddings": False,
+    },
     "gpt2": {
         "model_type": "gpt2",
         "vocab_size": 99,
@@ -149,6 +163,8 @@ def shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     """The tensors of a model of this configuration, under Hugging Face's names."""
     if config["model_type"] == "gpt2":
         return _gpt2_shapes(config)
+    if config["model_type"] == "mamba2":
+        return _mamba2_shapes(config)
     hidden, inner, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
     dim = config.get("head_dim") or hidden // config["num_attention_heads"]
     q, kv = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
@@ -230,6 +246,26 @@ def _llama4_shapes(config: dict[str, Any], layer: str, number: int) -> dict[str,
         found[f"{part}.router.weight"] = (count, hidden)
         found[f"{part}.experts.gate_up_proj"] = (count, hidden, 2 * inner)
         found[f"{part}.experts.down_proj"] = (count, inner, hidden)
+    return found
+
+
+def _mamba2_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    hidden, vocab, heads = config["hidden_size"], config["vocab_size"], config["num_heads"]
+    inner = heads * config["head_dim"]
+    channels = inner + 2 * config["n_groups"] * config["state_size"]
+    found = dict.fromkeys(("backbone.embeddings.weight", "lm_head.weight"), (vocab, hidden))
+    found |= {"backbone.norm_f.weight": (hidden,)}
+    for i in range(config["num_hidden_layers"]):
+        layer = f"backbone.layers.{i}"
+        found |= {
+            f"{layer}.norm.weight": (hidden,),
+            f"{layer}.mixer.in_proj.weight": (inner + channels + heads, hidden),
+            f"{layer}.mixer.conv1d.weight": (channels, 1, config["conv_kernel"]),
+            f"{layer}.mixer.conv1d.bias": (channels,),
+            **{f"{layer}.mixer.{name}": (heads,) for name in ("dt_bias", "A_log", "D")},
+            f"{layer}.mixer.norm.weight": (inner,),
+            f"{layer}.mixer.out_proj.weight": (hidden, inner),
+        }
     return found
 
 

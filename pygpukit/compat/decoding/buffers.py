@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.compat.decoding.fixed_cache import layers_of
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
 from pygpukit.ops import copying
@@ -155,7 +156,7 @@ class DecodeBuffers:
     def of(cls, model: CausalTransformerModel, rows: int = 0) -> DecodeBuffers:
         """allocate() for a model."""
         config = model.config
-        norms = model.blocks[0].attn.q_norm is not None
+        norms = layers_of(model)[0].q_norm is not None
         return cls.allocate(config, model.dtype, norms, config.vocab_size, rows, config if config.is_moe else None)
 
 

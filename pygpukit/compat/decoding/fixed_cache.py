@@ -16,6 +16,7 @@ from pygpukit.nn import rope
 from pygpukit.nn.kv_cache import FP8, KVCache
 
 if TYPE_CHECKING:
+    from pygpukit.llm.model import CausalTransformerModel
     from pygpukit.nn.attention.layer import Attention
     from pygpukit.nn.kv_cache import LayerCache
 
@@ -106,6 +107,12 @@ def fixed_cache(attention: Attention) -> FixedCache:
             "max_seq_len",
         )
     return _CACHES[attention]
+
+
+def layers_of(model: CausalTransformerModel) -> list[Attention]:
+    """The attention of each layer. Raises InvalidSpecError for a model without."""
+    blocks = model.engine.network.attention_blocks(f"{model.name}: decoding by hand", "model")
+    return [block.attn for block in blocks]
 
 
 def init_missing(layers: Iterable[Attention], max_seq_len: int) -> None:

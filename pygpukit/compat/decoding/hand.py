@@ -6,7 +6,7 @@ from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from pygpukit.compat.decoding.fixed_cache import FixedCache, fixed_cache
+from pygpukit.compat.decoding.fixed_cache import FixedCache, fixed_cache, layers_of
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.event import Event
 from pygpukit.core.sizes import whole
@@ -186,7 +186,7 @@ _HANDS: WeakKeyDictionary[CausalTransformerModel, Hand] = WeakKeyDictionary()
 
 def hand_of(model: CausalTransformerModel) -> Hand:
     """The sequence of a model's fixed caches. Raises InvalidSpecError where a layer has none."""
-    caches = [fixed_cache(block.attn) for block in model.blocks]
+    caches = [fixed_cache(layer) for layer in layers_of(model)]
     hand = _HANDS.get(model)
     if hand is None or hand.caches != caches:
         hand = _HANDS[model] = Hand(model.engine.network, caches)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.compat.decoding.fixed_cache import init_missing
+from pygpukit.compat.decoding.fixed_cache import init_missing, layers_of
 from pygpukit.compat.decoding.hand import hand_of
 from pygpukit.compat.decoding.jacobi import DecodeJacobi, Guess
 from pygpukit.compat.decoding.speculative import DecodeSpeculative
@@ -27,7 +27,7 @@ def init_jacobi_decode(self: CausalTransformerModel, lookahead_k: int = 4, max_s
         raise InvalidSpecError(f"lookahead_k={lookahead_k!r}; give {expected}", "lookahead_k")
     if whole(max_seq_len, "max_seq_len", "a whole number of 1 or more") < 1:
         raise InvalidSpecError(f"max_seq_len={max_seq_len!r}; give a whole number of 1 or more", "max_seq_len")
-    init_missing((block.attn for block in self.blocks), min(max_seq_len, self.context))
+    init_missing(layers_of(self), min(max_seq_len, self.context))
     hand_of(self).capture(lookahead_k)
 
 
@@ -55,22 +55,22 @@ def decode_step_jacobi_lookahead(
 
 def set_lookahead_confirmed_pos(self: CausalTransformerModel, pos: int) -> None:
     """attn.set_confirmed_pos() of every layer."""
-    for block in self.blocks:
-        block.attn.set_confirmed_pos(pos)
+    for layer in layers_of(self):
+        layer.set_confirmed_pos(pos)
 
 
 def reset_lookahead_all(self: CausalTransformerModel) -> None:
     """attn.reset_lookahead() of every layer."""
-    for block in self.blocks:
-        block.attn.reset_lookahead()
+    for layer in layers_of(self):
+        layer.reset_lookahead()
 
 
 def commit_lookahead_all(self: CausalTransformerModel, n_accepted: int) -> None:
     """attn.commit_lookahead() of every layer."""
-    for block in self.blocks:
-        block.attn.commit_lookahead(n_accepted)
+    for layer in layers_of(self):
+        layer.commit_lookahead(n_accepted)
 
 
 def get_lookahead_confirmed_pos(self: CausalTransformerModel) -> int:
     """The number of positions that all layers have confirmed."""
-    return min(block.attn.get_confirmed_pos() for block in self.blocks)
+    return min(layer.get_confirmed_pos() for layer in layers_of(self))

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pygpukit.compat.decoding.fixed_cache import init_missing
+from pygpukit.compat.decoding.fixed_cache import init_missing, layers_of
 from pygpukit.compat.decoding.hand import GREEDY, Hand, hand_of
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
@@ -61,8 +61,8 @@ class DecodeStrategy(ABC):
         Returns the token that follows. Raises InvalidSpecError without fixed caches, or where they have no room.
         """
         token = self._hand.prefill(token_ids, self._sampling)
-        for block in self.model.blocks:
-            block.attn.set_confirmed_pos(len(token_ids))
+        for layer in layers_of(self.model):
+            layer.set_confirmed_pos(len(token_ids))
         return token
 
     @abstractmethod
@@ -102,7 +102,7 @@ class DecodeStrategy(ABC):
         expected = f"a whole number of 1 to the context, {self.model.context}"
         if not 1 <= whole(max_seq_len, "max_seq_len", expected) <= self.model.context:
             raise InvalidSpecError(f"max_seq_len={max_seq_len!r}; give {expected}", "max_seq_len")
-        init_missing((block.attn for block in self.model.blocks), operator.index(max_seq_len))
+        init_missing(layers_of(self.model), operator.index(max_seq_len))
         hand = self._hand
         hand.capture(rows)
         return hand

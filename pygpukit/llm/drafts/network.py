@@ -17,7 +17,7 @@ from pygpukit.llm.engine.step import DecodeSteps
 from pygpukit.nn.kv_cache import KVCache
 
 if TYPE_CHECKING:
-    from pygpukit.nn.transformer import Transformer
+    from pygpukit.nn.transformer import Cache, Transformer
 
 _CHUNK = 512  # tokens that a draft model reads at once
 
@@ -68,7 +68,7 @@ class OwnLayers:
     """Drafts by the first layers of the model itself, whose output goes to its head. Their keys are in the model's own
     cache: those of tokens that are known lie there already, those of drafts are written again by the model's step."""
 
-    def __init__(self, network: Transformer, cache: KVCache, layers: int) -> None:
+    def __init__(self, network: Transformer, cache: Cache, layers: int) -> None:
         self._steps = DecodeSteps(network, cache, -(-network.positions // BLOCK), layers=layers)
         self._shadows = _Shadows()
 

@@ -97,8 +97,12 @@ def speculation(value: object) -> Speculation | None:
 
 
 def drafting(setting: Speculation | None, engine: Engine) -> Drafting | None:
-    """The drafts of one sequence of an engine. Raises InvalidSpecError where its model does not fit the setting."""
-    return None if setting is None else Drafting(_source(setting, engine), Gain(setting.tokens, setting.always))
+    """The drafts of one sequence of an engine. Raises InvalidSpecError where its model does not fit the setting, or
+    keeps states, which cannot go back behind drafts that are wrong."""
+    if setting is None:
+        return None
+    engine.network.attention_blocks(f"{engine.name}: speculate=", "speculate")
+    return Drafting(_source(setting, engine), Gain(setting.tokens, setting.always))
 
 
 def _source(setting: Speculation, engine: Engine) -> Source:
@@ -131,6 +135,7 @@ def _of_model(model: CausalTransformerModel, engine: Engine) -> Source:
             "one with the same tokens",
             "model",
         )
+    other.attention_blocks(f"model={model.name!r}, which is to give drafts,", "model")
     key = "model", other
     if key not in engine.sources:
         blocks = engine.loop.scheduler.blocks.count

@@ -44,17 +44,17 @@ class BlockManager:
     A block is used by one table or by several, or free. Free blocks that hold the beginning of a prompt stay findable
     by its tokens until their room is needed, the longest unused first and of a prompt its end before its beginning.
     Only what was computed as a prompt's is registered: keys of an answer's positions have the bits of a decode step,
-    which would show. Not safe from several threads: its scheduler's alone. Raises InvalidSpecError for sizes that
-    cannot be.
+    which would show. partial: whether the beginning of a block can be found, which a state is not. Not safe from
+    several threads: its scheduler's alone. Raises InvalidSpecError for sizes that cannot be.
     """
 
-    def __init__(self, count: int, size: int) -> None:
+    def __init__(self, count: int, size: int, partial: bool = True) -> None:
         for name, value, minimum in (("count", count, 1), ("size", size, MIN_SIZE)):
             expected = f"a whole number of {minimum} or more"
             if whole(value, name, expected) < minimum:
                 raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
         self.count, self.size = count, size
-        self._min_shared = max(size // _SHARED, 1)
+        self._min_shared = max(size // _SHARED, 1) if partial else size + 1
         self._refcounts = [0] * count
         self._digests: list[bytes | None] = [None] * count
         self._unused = list(range(count - 1, -1, -1))  # free, with nothing that could be found

@@ -15,7 +15,7 @@ from pygpukit.llm.engine.drafting import Drafting, Source
 from pygpukit.llm.engine.loop import Loop
 from pygpukit.llm.engine.prefill import Part, Prefill
 from pygpukit.llm.engine.request import Terms
-from pygpukit.llm.engine.room import BLOCK, blocks_of
+from pygpukit.llm.engine.room import BLOCK, block_size, blocks_of, new_cache
 from pygpukit.llm.engine.sampling import Sampling
 from pygpukit.llm.engine.sequence import Constraint, Sequence
 from pygpukit.nn.kv_cache import KVCache
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.nn.attention.buffers import AttentionBuffers
     from pygpukit.nn.linear.adapters import Adapter
-    from pygpukit.nn.transformer import Transformer
+    from pygpukit.nn.transformer import Cache, Transformer
 
 _CHUNK = 512  # tokens that are passed through the layers at once where nothing is generated
 
@@ -154,19 +154,20 @@ class Engine:
 
     def attention(self, tokens: list[int], layer: int) -> tuple[AttentionBuffers, GPUArray]:
         """Operands of the attention of a layer over a prompt: the buffers, with its queries rotated, and its keys
-        (key heads, tokens, head_dim)."""
+        (key heads, tokens, head_dim). The network has attention."""
         self.check(tokens)
         blocks, cache = self._blocks_of_its_own(len(tokens))
         prefill = Prefill(self.network, cache, len(tokens), len(blocks))
         prefill.compute([Part(tokens, 0, blocks)], layer + 1)
+        assert isinstance(cache, KVCache)
         k = cache.layers[layer].keys
         heads, dim = k.shape[1], k.shape[3]
         keys = k.transpose(1, 0, 2, 3).reshape(heads, len(blocks) * BLOCK, dim)[:, : len(tokens)]
         return prefill.buffers.attention.first(len(tokens)), keys
 
-    def _blocks_of_its_own(self, count: int) -> tuple[Several[int], KVCache]:
+    def _blocks_of_its_own(self, count: int) -> tuple[Several[int], Cache]:
         blocks = range(self._blocks(count))
-        return blocks, KVCache(self.network.config, len(blocks), BLOCK, self.kv_dtype, f"{self.name}/beside")
+        return blocks, new_cache(self.network, len(blocks), self.kv_dtype, f"{self.name}/beside")
 
     def _blocks(self, positions: int) -> int:
-        return -(-positions // BLOCK)
+        return -(-positions // block_size(self.network.config, self.network.positions))

@@ -38,7 +38,7 @@ def rows() -> list[dict[str, str | int]]:
             "holder": holding.holder,
             "blocks": holding.blocks,
             "shared": holding.shared,
-            "bytes": holding.blocks * loop.cache.size * loop.cache.bytes_per_token,
+            "bytes": holding.blocks * loop.cache.block_bytes,
         }
         for loop in loops
         for holding in loop.holdings()

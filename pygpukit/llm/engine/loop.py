@@ -21,12 +21,11 @@ from pygpukit.llm.engine.blocks import BlockManager
 from pygpukit.llm.engine.drafting import NO_DRAFTS, Asked, Drafts, deliver, note, propose
 from pygpukit.llm.engine.holdings import Holding
 from pygpukit.llm.engine.prefill import Part, Prefill
-from pygpukit.llm.engine.room import BLOCK
+from pygpukit.llm.engine.room import block_size, new_cache
 from pygpukit.llm.engine.rows import Line
 from pygpukit.llm.engine.scheduler import Chunk, Plan, Row, Scheduler
 from pygpukit.llm.engine.sequence import Sequence, Standing
 from pygpukit.llm.engine.step import DecodeSteps, Launched
-from pygpukit.nn.kv_cache import KVCache
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class _Begun(NamedTuple):
 class Loop:
     """Continuous batching on one network; safe from several threads.
 
-    blocks: of the KV cache, `BLOCK` positions each. max_rows, budget, max_waiting: as Scheduler's. graphs: whether
+    blocks: of the cache, block_size() positions each. max_rows, budget, max_waiting: as Scheduler's. graphs: whether
     steps are captured; the same bits. kv_dtype: of keys and values, the weights' by default. There is no thread: of
     those who wait for tokens one launches a step and waits for it, and everybody gets theirs. A sequence whose tokens
     nobody takes stands still, and gives way to others.
@@ -71,11 +70,15 @@ class Loop:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.network, self.name = network, name
+        size = block_size(network.config, network.positions)
         self.scheduler = Scheduler(
-            BlockManager(blocks, BLOCK), max_rows=max_rows, budget=budget, max_waiting=max_waiting
+            BlockManager(blocks, size, partial=network.config.state_space is None),
+            max_rows=max_rows,
+            budget=budget,
+            max_waiting=max_waiting,
         )
-        self.cache = KVCache(network.config, blocks, BLOCK, kv_dtype or network.dtype, name)
-        longest = -(-network.positions // BLOCK)
+        self.cache = new_cache(network, blocks, kv_dtype or network.dtype, name)
+        longest = -(-network.positions // size)
         self.steps = DecodeSteps(network, self.cache, longest, graphs)
         self.firsts = DecodeSteps(network, self.cache, longest, graphs)
         self._prefill = Prefill(network, self.cache, budget, longest)

@@ -13,9 +13,8 @@ from pygpukit.nn.linear.adapters import adapter_rows
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.adapters import Adapter
-    from pygpukit.nn.transformer import Buffers, Transformer
+    from pygpukit.nn.transformer import Buffers, Cache, Transformer
 
 
 class Part(NamedTuple):
@@ -30,7 +29,7 @@ class Part(NamedTuple):
 class Prefill:
     """Passes over up to `count` tokens of sequences of up to `blocks` blocks; the buffers are made on first use."""
 
-    def __init__(self, network: Transformer, cache: KVCache, count: int, blocks: int) -> None:
+    def __init__(self, network: Transformer, cache: Cache, count: int, blocks: int) -> None:
         self._network, self._cache, self._count, self._blocks = network, cache, count, blocks
 
     def compute(self, parts: Several[Part], layers: int | None = None) -> GPUArray:

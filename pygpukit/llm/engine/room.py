@@ -8,12 +8,38 @@ from typing import TYPE_CHECKING, SupportsIndex
 from pygpukit.core import device
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import parse_memory, whole
-from pygpukit.nn.kv_cache import bytes_per_token
+from pygpukit.llm.engine.blocks import MIN_SIZE
+from pygpukit.nn.kv_cache import FP8, KVCache, bytes_per_token
+from pygpukit.nn.mamba.cache import StateCache, bytes_per_sequence
 
 if TYPE_CHECKING:
     from pygpukit.nn.config import TransformerConfig
+    from pygpukit.nn.transformer import Cache, Transformer
 
-BLOCK = 64  # positions of a block
+BLOCK = 64  # positions of a block of keys and values
+
+
+def block_size(config: TransformerConfig, positions: int) -> int:
+    """Positions of a block of sequences that have so many at most: all of them where a sequence has one state."""
+    return BLOCK if config.state_space is None else max(positions, MIN_SIZE)
+
+
+def new_cache(network: Transformer, count: int, dtype: str, name: str) -> Cache:
+    """The cache of so many blocks. Raises InvalidSpecError as check_kept()."""
+    config = network.config
+    check_kept(config, dtype)
+    if config.state_space is not None:
+        return StateCache(config, config.state_space, count, dtype, name)
+    return KVCache(config, count, BLOCK, dtype, name)
+
+
+def check_kept(config: TransformerConfig, dtype: str | None) -> None:
+    """Raises InvalidSpecError for a dtype of keys and values that states cannot have."""
+    if config.state_space is not None and dtype == FP8:
+        raise InvalidSpecError(
+            f'kv_dtype="{FP8}" is of keys and values, and this model keeps states in their place; leave it out',
+            "kv_dtype",
+        )
 
 
 def check_room(
@@ -37,14 +63,16 @@ def blocks_of(
     config: TransformerConfig, dtype: str, positions: int, slots: int, kv_memory: str | SupportsIndex | None
 ) -> int:
     """Blocks for so many sequences of all positions, or as many as kv_memory holds: bytes, "2GB", or "40%" of the
-    device's memory. dtype: of keys and values. Raises InvalidSpecError where that is not one."""
+    device's memory. dtype: of keys and values. Raises InvalidSpecError where that is not one, and as check_kept()."""
+    check_kept(config, dtype)
+    space, size = config.state_space, block_size(config, positions)
     if kv_memory is None:
-        return slots * -(-positions // BLOCK)
-    each = BLOCK * bytes_per_token(config, dtype)
+        return slots * -(-positions // size)
+    each = size * bytes_per_token(config, dtype) if space is None else bytes_per_sequence(config, space, dtype)
     count = bytes_or_share(kv_memory, device.get_memory_info()[1], "kv_memory") // each
     if count < 1:
         raise InvalidSpecError(
-            f"kv_memory={kv_memory!r} holds no block of {BLOCK} positions, which takes {each} bytes; give more",
+            f"kv_memory={kv_memory!r} holds no block of {size} positions, which takes {each} bytes; give more",
             "kv_memory",
         )
     return count

@@ -16,8 +16,7 @@ from pygpukit.ops import host
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.nn.kv_cache import KVCache
-    from pygpukit.nn.transformer import Transformer
+    from pygpukit.nn.transformer import Cache, Transformer
 
 _EIGHT = 8
 
@@ -41,7 +40,7 @@ class DecodeStep:
     def __init__(
         self,
         network: Transformer,
-        cache: KVCache,
+        cache: Cache,
         rows: Rows,
         size: int,
         adjusts: bool,
@@ -97,7 +96,7 @@ class DecodeSteps:
     the same bits; of a network that streams layers none is. layers: the first of them, None for all."""
 
     def __init__(
-        self, network: Transformer, cache: KVCache, blocks: int, graphs: bool = True, layers: int | None = None
+        self, network: Transformer, cache: Cache, blocks: int, graphs: bool = True, layers: int | None = None
     ) -> None:
         self._layers = layers
         self._network, self._cache, self._blocks = network, cache, blocks

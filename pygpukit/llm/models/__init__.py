@@ -15,6 +15,7 @@ from pygpukit.llm.models.gpt_oss import GPT_OSS
 from pygpukit.llm.models.granite import GRANITE
 from pygpukit.llm.models.llama import LLAMA
 from pygpukit.llm.models.llama4 import LLAMA4
+from pygpukit.llm.models.mamba2 import MAMBA2
 from pygpukit.llm.models.mistral import MISTRAL
 from pygpukit.llm.models.mixtral import MIXTRAL
 from pygpukit.llm.models.olmo2 import OLMO2
@@ -46,10 +47,11 @@ _ALL = (
     OLMOE,
     GPT_OSS,
     LLAMA4,
+    MAMBA2,
 )
 ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
 GGUF_NAMES = {name: names for architecture in _ALL for name, names in architecture.gguf.items()}
-MODEL_SPECS = {name: spec_from(architecture) for name, architecture in ARCHITECTURES.items()}
+MODEL_SPECS = {one.name: spec for one in _ALL if (spec := spec_from(one)) is not None}
 GPT2_SPEC, LLAMA_SPEC, MISTRAL_SPEC = MODEL_SPECS["gpt2"], MODEL_SPECS["llama"], MODEL_SPECS["mistral"]
 QWEN2_SPEC, QWEN3_SPEC = MODEL_SPECS["qwen2"], MODEL_SPECS["qwen3"]
 MIXTRAL_SPEC, QWEN3_MOE_SPEC = MODEL_SPECS["mixtral"], MODEL_SPECS["qwen3_moe"]

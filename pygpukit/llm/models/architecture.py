@@ -13,7 +13,7 @@ from pygpukit.nn.config import Activation
 if TYPE_CHECKING:
     from pygpukit.llm.layer_weights import LayerWeights
     from pygpukit.models.fields import Fields, FieldTable
-    from pygpukit.nn.block import TransformerBlock
+    from pygpukit.nn.block import Layer
 
 Rope = tuple[float, "dict[str, Any] | None"]
 
@@ -38,7 +38,7 @@ class Architecture:
 
     name: str
     weights: Mapping[str, str]
-    block: Callable[[LayerWeights], TransformerBlock]
+    block: Callable[[LayerWeights], Layer]
     fields: FieldTable
     activation_field: str
     activations: Mapping[str, Activation]

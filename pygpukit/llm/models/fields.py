@@ -10,12 +10,13 @@ from dataclasses import replace
 from pygpukit.models.fields import FieldTable
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """The fields of a text."""
     return frozenset(text.split())
 
 
 # They name the model, or are of its training, its saving or how answers are sampled.
-_HARMLESS = _names(
+_HARMLESS = names(
     "model_type architectures transformers_version torch_dtype dtype use_cache bos_token_id eos_token_id pad_token_id "
     "unk_token_id sep_token_id cls_token_id mask_token_id decoder_start_token_id initializer_range "
     "attention_dropout hidden_dropout dropout attn_pdrop embd_pdrop resid_pdrop pretraining_tp auto_map "
@@ -83,7 +84,7 @@ _NEUTRAL = {
     "sparse_attention": (False,),
     "local_attention": (False,),
 }
-_LLAMA = _names(
+_LLAMA = names(
     "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
     "hidden_act max_position_embeddings rms_norm_eps rope_theta rope_scaling rope_parameters tie_word_embeddings "
     "attention_bias mlp_bias sliding_window layer_types"
@@ -118,7 +119,7 @@ QWEN3_FIELDS = replace(
     defaults={**QWEN2_FIELDS.defaults, "head_dim": 128},
 )
 GPT2_FIELDS = FieldTable(
-    _names(
+    names(
         "vocab_size n_positions n_embd n_layer n_head n_inner activation_function layer_norm_epsilon "
         "scale_attn_weights scale_attn_by_inverse_layer_idx tie_word_embeddings hidden_size num_hidden_layers "
         "num_attention_heads max_position_embeddings"

@@ -7,6 +7,7 @@ from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.models.architecture import Architecture
+from pygpukit.llm.models.tensors import BIASES
 from pygpukit.models.fields import Fields, check_fields
 from pygpukit.nn.config import Activation, TransformerConfig
 
@@ -35,7 +36,7 @@ def read_config(architecture: Architecture, config: Mapping[str, Any], where: st
         "vocab_size": need("vocab_size"),
         "hidden_size": need("hidden_size", "n_embd"),
         "num_layers": layers,
-        "num_heads": need("num_attention_heads", "n_head"),
+        "num_heads": need("num_attention_heads", "n_head", "num_heads"),
         "num_kv_heads": fields.integer("num_key_value_heads"),
         "intermediate_size": fields.integer("intermediate_size", "n_inner"),
         "_head_dim": fields.integer("head_dim"),
@@ -55,13 +56,11 @@ def read_config(architecture: Architecture, config: Mapping[str, Any], where: st
     return TransformerConfig(**{**common, **architecture.config(fields)})
 
 
-def biases(
-    architecture: Architecture, config: Mapping[str, Any], where: str = "config.json"
-) -> tuple[bool | None, bool]:
-    """True if attention and the feed-forward layers have biases, by the configuration; None where it does not say."""
-    fields, read = Fields(config, where), architecture.fields.read
-    has_attention = fields.flag("attention_bias") is True if "attention_bias" in read else None
-    return has_attention, "mlp_bias" in read and fields.flag("mlp_bias") is True
+def biases(architecture: Architecture, config: Mapping[str, Any], where: str = "config.json") -> dict[str, bool | None]:
+    """True or False for each field of BIASES: if the model has these; without what the configuration does not say."""
+    table = architecture.fields
+    fields = Fields({**table.defaults, **config}, where)
+    return {"mlp_bias": False, **{name: fields.flag(name) is True for name in BIASES if name in table.read}}
 
 
 def _reach(declared: int, scaling: dict[str, Any] | None) -> int:

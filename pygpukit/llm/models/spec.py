@@ -68,9 +68,11 @@ class ModelSpec:
 _NO_TENSORS = {"name", "hf_model_type", "norm_type", "activation"}
 
 
-def spec_from(architecture: Architecture) -> ModelSpec:
-    """The record of an architecture."""
+def spec_from(architecture: Architecture) -> ModelSpec | None:
+    """The record of an architecture; None for one without attention, which has no tensors of these names."""
     weights = architecture.weights
+    if "o_proj" not in weights:
+        return None
     names = {role: weights.get(role) for role in ModelSpec.__dataclass_fields__ if role in weights}
     for kind in ("proj", "bias"):  # one tensor of all three stands in the place of each
         if f"qkv_{kind}" in weights:

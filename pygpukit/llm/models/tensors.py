@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.models.architecture import Architecture
 from pygpukit.nn.config import TransformerConfig
 
-_ATTENTION_BIASES = "qkv_bias", "q_bias", "k_bias", "v_bias", "o_bias"
-_MLP_BIASES = "gate_up_bias", "gate_bias", "up_bias", "down_bias"
+# Roles of the biases of which a field of config.json says whether they are there.
+BIASES = {
+    "attention_bias": ("qkv_bias", "q_bias", "k_bias", "v_bias", "o_bias"),
+    "mlp_bias": ("gate_up_bias", "gate_bias", "up_bias", "down_bias"),
+    "use_bias": ("in_proj_bias", "out_proj_bias"),
+    "use_conv_bias": ("conv_bias",),
+}
 _LAYER = re.compile(r"(?:^|(?<=\.))(\d+)(?=\.)")
 _EXPERT = re.compile(r"(?<=\.experts\.)(\d+)(?=\.)")
 
@@ -26,23 +31,20 @@ def check_tensors(
     architecture: Architecture,
     config: TransformerConfig,
     names: Iterable[str],
-    has_biases: tuple[bool | None, bool],
+    has_biases: Mapping[str, bool | None],
     title: str,
 ) -> None:
     """Raises InvalidSpecError naming a tensor that the model would not use, or a bias that it should have.
 
-    has_biases: of attention and of the feed-forward layers, by the configuration; None where it does not say.
+    has_biases: by the fields of BIASES, whether the model has them; None where the configuration does not say.
     """
     tensors = list(names)
-    attention, feed_forward = (
-        {architecture.weights[role] for role in roles if role in architecture.weights}
-        for roles in (_ATTENTION_BIASES, _MLP_BIASES)
-    )
-    used = set(architecture.weights.values()) - attention - feed_forward
-    if has_biases[0] is not False:
-        used |= attention
-    if has_biases[1]:
-        used |= feed_forward
+    biases = {
+        name: {architecture.weights[role] for role in roles if role in architecture.weights}
+        for name, roles in BIASES.items()
+    }
+    used = set(architecture.weights.values())
+    used -= {template for name, templates in biases.items() if has_biases.get(name) is False for template in templates}
     prefix = prefix_of(architecture, tensors)
     seen: set[str] = set()
     unused = []
@@ -61,8 +63,8 @@ def check_tensors(
             f"{more}, so the file is of another model, or its config.json is",
             unused[0],
         )
-    for has, templates, name in zip(has_biases, (attention, feed_forward), ("attention_bias", "mlp_bias"), strict=True):
-        if has and not templates & seen:
+    for name, templates in biases.items():
+        if has_biases.get(name) and not templates & seen:
             raise InvalidSpecError(f"{title}: {name} is true, but the model has no such tensor", name)
 
 

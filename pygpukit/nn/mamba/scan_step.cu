@@ -1,0 +1,87 @@
+// scan_step.cu: the convolution and the scan of a Mamba-2 layer for one row of each of several sequences.
+#include "mamba.cuh"
+
+namespace pk {
+
+// A block for each head in x and sequence in y: the row's x, B, C and step length, which go into the cache, then out =
+// (what the state where the chunk began gives, what the chunk's rows up to this one give, and D x), times silu(z),
+// float32. The last row of a chunk brings the state forward. Of B and C the first of the heads that share them keeps
+// what the cache gets; no block reads what another writes.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    scan_step(const T *projected, const int *positions, const int *slots, const T *weight, const T *bias,
+              const T *step_bias, T *tails, T *kept_rows, float *kept_steps, float *states, const float *rate_logs,
+              const T *skips, float *out, const __grid_constant__ MambaCall call) {
+  __shared__ float score[kChunk], length[kChunk], from_state[kMaxDim], own[kMaxDim + 2 * kMaxState];
+  __shared__ Total total[kChunk];
+  const Part part = part_of(positions, slots, blockIdx.y, call);
+  if (part.start < 0) return;
+  const long long head = blockIdx.x, shared = call.heads / call.groups, group = head / shared;
+  const int dim = static_cast<int>(call.dim), n = static_cast<int>(call.state);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, q = static_cast<int>(part.start % kChunk);
+  const bool has_state = part.start >= kChunk;
+  const T *from = projected + part.first * call.width + call.inner;
+  T *rows = kept_rows + part.slot * kChunk * call.channels;
+  for (int i = threadIdx.x; i < dim + 2 * n; i += kThreads) {
+    const long long channel =
+        i < dim ? head * dim + i : call.inner + (i < dim + n ? group : call.groups - 1 + group) * n + i - dim;
+    float sum = call.has_bias ? widen(bias[channel]) : 0.0f;
+    for (int k = 0; k < call.conv; ++k) {
+      const long long position = part.start + 1 - call.conv + k;
+      if (position < 0) continue;
+      const T seen = k + 1 < call.conv ? tails[part.tail(position, call) + channel] : from[channel];
+      sum += widen(weight[channel * call.conv + k]) * widen(seen);
+    }
+    const T value = convert<T>::from(silu(sum));
+    own[i] = widen(value);
+    if (i < dim || head % shared == 0) {
+      rows[q * call.channels + channel] = value;
+      tails[part.tail(part.start, call) + channel] = from[channel];
+    }
+  }
+  float *steps = kept_steps + part.slot * kChunk * call.heads + head;
+  if (threadIdx.x < kChunk && threadIdx.x != q)
+    length[threadIdx.x] = threadIdx.x < q ? steps[threadIdx.x * call.heads] : 0.0f;
+  if (threadIdx.x == q) steps[q * call.heads] = length[q] = step_of(from[call.channels + head], step_bias[head], call);
+  __syncthreads();
+  sum_steps(length, rate_logs[head], total);
+  __syncthreads();
+  const float *x = own, *b = own + dim, *c = b + n;
+  const T *before_x = rows + head * dim, *before_b = rows + call.inner + group * n;
+  for (int s = warp; s <= q; s += kWarps) {
+    float sum = 0.0f;
+    for (int i = lane; i < n; i += 32) sum += c[i] * (s < q ? widen(before_b[s * call.channels + i]) : b[i]);
+    sum = over_warp(sum);
+    if (lane == 0) score[s] = sum * fall(total[q], total[s]) * length[s];
+  }
+  float *state = states + (part.slot * call.heads + head) * dim * n;
+  for (int p = warp; p < dim; p += kWarps) {
+    float sum = 0.0f;
+    if (has_state)
+      for (int i = lane; i < n; i += 32) sum += c[i] * state[p * n + i];
+    sum = over_warp(sum);
+    if (lane == 0) from_state[p] = sum;
+  }
+  __syncthreads();
+  for (int p = threadIdx.x; p < dim; p += kThreads) {
+    float sum = 0.0f;
+    for (int s = 0; s < q; ++s) sum += score[s] * widen(before_x[s * call.channels + p]);
+    const float y = fall(total[q]) * from_state[p] + sum + (score[q] + widen(skips[head])) * x[p];
+    const float z = widen(projected[part.first * call.width + head * dim + p]);
+    out[part.first * call.inner + head * dim + p] = y * silu(z);
+  }
+  if (q + 1 < kChunk) return;
+  __syncthreads();
+  for (int s = threadIdx.x; s < kChunk; s += kThreads) score[s] = fall(total[q], total[s]) * length[s];
+  __syncthreads();
+  const float kept = fall(total[q]);
+  for (int i = threadIdx.x; i < dim * n; i += kThreads) {
+    const int p = i / n, column = i % n;
+    float sum = score[q] * x[p] * b[column];
+    for (int s = 0; s < q; ++s)
+      sum += score[s] * widen(before_x[s * call.channels + p]) * widen(before_b[s * call.channels + column]);
+    state[i] = (has_state ? kept * state[i] : 0.0f) + sum;
+  }
+}
+
+}  // namespace pk
