@@ -72,6 +72,7 @@ _SUBMODULES = (
     "cache",
     "core",
     "cuda",
+    "cutile",
     "dashboard",
     "fft",
     "jit",

@@ -5,6 +5,7 @@ from pygpukit import benchmark as benchmark
 from pygpukit import cache as cache
 from pygpukit import core as core
 from pygpukit import cuda as cuda
+from pygpukit import cutile as cutile
 from pygpukit import dashboard as dashboard
 from pygpukit import fft as fft
 from pygpukit import jupyter as jupyter

@@ -1,0 +1,162 @@
+"""Kernel: a `@ct.kernel` function that launches on arrays: by the interpreter on the simulated device."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+from pygpukit._core import native
+from pygpukit.core.backend import is_sim
+from pygpukit.core.errors import GPUError, KernelArgumentError
+from pygpukit.cutile.available import get_cutile
+from pygpukit.cutile.language import Language, module
+from pygpukit.ops.operands import is_array
+
+Grid = int | tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]]
+_MAX_BLOCKS = (1 << 24) - 1  # along each axis, as cuTile has it
+
+
+class Kernel:
+    """A function of cuTile, launched by `kernel[grid](x, y, 16)`.
+
+    Parameters
+    ----------
+    function : cuda.tile.kernel or function
+        What `@ct.kernel` gave, or the function itself.
+    num_ctas, occupancy, opt_level, num_worker_warps : optional
+        The compiler's options where a function is passed; cuTile's own kernels have theirs.
+
+    Notes
+    -----
+    Arguments are GPUArrays, numbers, tuples and lists of arrays, by position or name; grid is an int, a tuple of one
+    to three, or a function of the arguments by name that gives one. On the simulated device the interpreter runs the
+    blocks one after the other over NumPy, in stream order: every load and store is checked, and races between blocks
+    are told. cuTile itself need not be installed for that.
+
+    Raises
+    ------
+    TypeError
+        For what is no function.
+    KernelArgumentError
+        At the launch, naming the parameter, before anything runs.
+    KernelCheckError
+        For the first access that the kernel must not do, on the simulated device; findings has its line.
+    GPUError
+        For what cuTile's compiler refuses (DTypeError, ShapeError), with the line.
+
+    Examples
+    --------
+    >>> kernel = gp.cutile.Kernel(add)  # doctest: +SKIP
+    >>> kernel[ct.cdiv(x.size, 16)](x, y, z, 16)  # doctest: +SKIP
+    """
+
+    def __init__(self, function: Any = None, /, **options: Any) -> None:
+        own = _function_of(function)
+        unknown = set(options) - {"num_ctas", "occupancy", "opt_level", "num_worker_warps"}
+        if unknown:
+            raise TypeError(f"Kernel: no option {', '.join(sorted(unknown))}; cuTile has num_ctas, occupancy, "
+                            "opt_level and num_worker_warps")  # fmt: skip
+        if options and own is not function:
+            raise TypeError("Kernel: a kernel of cuTile has its options; use its replace_hints()")
+        self.name = own.__name__
+        self.function, self.options = own, options
+        self._signature = inspect.signature(own)
+
+    def __getitem__(self, grid: Grid) -> Callable[..., None]:
+        """The launcher for a grid."""
+
+        def launch(*args: Any, **kwargs: Any) -> None:
+            arguments = self._bound(args, kwargs)
+            extents = self._extents(grid, arguments)
+            if 0 in extents:
+                return
+            if not is_sim():
+                get_cutile()
+                raise GPUError(
+                    f"{self.name}: launches of cuTile's kernels on a GPU are not there yet; .check() runs it"
+                )
+            arrays = [one for one in _leaves(arguments.values()) if is_array(one)]
+            native.host_launch(self.name, lambda: self._interpret(extents, arguments), arrays)
+
+        return launch
+
+    def check(self, grid: Grid, /, *args: Any, **kwargs: Any) -> None:
+        """Run by the interpreter, on any machine: on arrays of NumPy, which are written in place.
+
+        Raises as the launch does on the simulated device, and KernelArgumentError for an array of a GPU.
+        """
+        arguments = self._bound(args, kwargs)
+        for one in _leaves(arguments.values()):
+            if is_array(one) and not is_sim():
+                raise KernelArgumentError(f"{self.name}.check() is for arrays of NumPy; pass x.to_numpy()", "")
+        extents = self._extents(grid, arguments)
+        native.synchronize()
+        self._interpret(extents, arguments)
+
+    def _interpret(self, extents: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
+        from pygpukit.cutile.interpret import interpret
+
+        interpret(self.function, ct, extents, arguments)
+
+    def _bound(self, args: Any, kwargs: Any) -> Mapping[str, Any]:
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise KernelArgumentError(f"{self.name}(): {error}", "") from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def _extents(self, grid: Grid, arguments: Mapping[str, Any]) -> tuple[int, int, int]:
+        value = grid(arguments) if callable(grid) else grid
+        extents = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+        if not 1 <= len(extents) <= 3 or not all(type(one) is int and 0 <= one <= _MAX_BLOCKS for one in extents):
+            raise KernelArgumentError(
+                f"{self.name}(): grid={value!r}; give one to three whole numbers of at most {_MAX_BLOCKS}", "grid"
+            )
+        x, y, z = (*extents, 1, 1, 1)[:3]
+        return x, y, z
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Refused: a kernel is launched over a grid."""
+        raise TypeError(f"{self.name} is a kernel: launch it over a grid by kernel[grid](...)")
+
+    def __repr__(self) -> str:
+        return f"<gp.cutile.Kernel {self.name}{self._signature}>"
+
+
+def kernel(function: Any = None, /, **options: Any) -> Any:
+    """The stand-in's decorator: `@ct.kernel`, or `@ct.kernel(occupancy=2)`."""
+    return Kernel(function, **options) if function is not None else lambda one: Kernel(one, **options)
+
+
+def launch(stream: Any, grid: Grid, kernel: Any, arguments: tuple[Any, ...], /) -> None:
+    """cuTile's own way to launch: ct.launch(stream, grid, kernel, (x, y, 16)); stream: a Stream, None for the current.
+
+    Raises as a Kernel's launch does.
+    """
+    one = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
+    if stream is None:
+        one[grid](*arguments)
+        return
+    with stream:
+        one[grid](*arguments)
+
+
+def _function_of(value: Any) -> FunctionType:
+    """The Python function of a kernel. Raises TypeError."""
+    own = value.function if isinstance(value, Kernel) else getattr(value, "_pyfunc", value)  # cuTile's keep it there
+    if not isinstance(own, FunctionType):
+        raise TypeError(f"Kernel: {value!r:.80} is no kernel of cuTile; decorate a function with @ct.kernel")
+    return own
+
+
+def _leaves(values: Any) -> list[Any]:
+    out: list[Any] = []
+    for one in values:
+        out += _leaves(one) if isinstance(one, (tuple, list)) else [one]
+    return out
+
+
+ct: Language = module(kernel, launch)
