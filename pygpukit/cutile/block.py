@@ -19,6 +19,14 @@ _MAX_SPINS = 5000
 _current = threading.local()
 
 
+class TileCheckError(KernelCheckError):
+    """A kernel of cuTile did in the interpreter what it must not. Fields: those of KernelCheckError."""
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython shows this text instead of a traceback: it has the kernel's line."""
+        return [f"KernelCheckError: {self}"]
+
+
 @dataclass
 class Block:
     """A block while it runs. number: its place among all, x first. spins: atomic operations in a row that changed
@@ -82,7 +90,7 @@ def finding(kind: str, message: str, array: str = "", index: int | None = None) 
     """The error for what a kernel does that it must not."""
     block = current("load()")
     one = Finding(kind, message, block.kernel, block.index, (0, 0, 0), place()[1], array, index)
-    return KernelCheckError(named(f"{kind}: {message}"), findings=[one])
+    return TileCheckError(named(f"{kind}: {message}"), findings=[one])
 
 
 def count_spin(idle: bool) -> None:

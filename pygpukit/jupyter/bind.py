@@ -212,6 +212,8 @@ def _assign(
 
 
 def _suits(parameter: Parameter, is_array: bool, is_written: bool, value: Any) -> bool:
+    if parameter.kind == "any":
+        return True
     if (parameter.kind == "pointer") is not is_array:
         return False
     if isinstance(value, Opened):

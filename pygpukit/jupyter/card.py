@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pygpukit.core.errors import GPUError
 from pygpukit.core.text import escape, human_bytes
@@ -18,6 +18,7 @@ from pygpukit.jit.launch.unit import Unit
 from pygpukit.jupyter.card_bench import SweepPoint, bench_html, duration, sweep_html
 from pygpukit.jupyter.card_listing import INSPECTED_ARCH, inspected, listings, listings_html, source_lines
 from pygpukit.jupyter.card_profiled import profiled_html
+from pygpukit.jupyter.card_verify import Verification, verify_html, verify_line
 from pygpukit.profiling.bench import BenchResult
 from pygpukit.worker.nsight import Profiled
 
@@ -53,25 +54,6 @@ class Launch:
     def __str__(self) -> str:
         shared = f", {self.shared_bytes}" if self.shared_bytes else ""
         return f"{self.kernel}[{_extent(self.grid)}, {_extent(self.block)}{shared}]"
-
-
-class Verification(Protocol):
-    """The comparison of one array with its reference."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def passed(self) -> bool: ...
-    @property
-    def rtol(self) -> float: ...
-    @property
-    def atol(self) -> float: ...
-    @property
-    def max_abs_error(self) -> float: ...
-    @property
-    def max_rel_error(self) -> float: ...
-    @property
-    def message(self) -> str: ...
 
 
 class CellResult:
@@ -130,7 +112,7 @@ class CellResult:
         if self.launch is not None:
             yield f"launched {self.launch}"
         for check in self.verify:
-            yield f"verified {check.name}" if check.passed else f"NOT verified {check.name}: {check.message}"
+            yield verify_line(check)
         if self.bench is not None:
             yield repr(self.bench)
         if self.sweep:
@@ -147,14 +129,14 @@ class CellResult:
 
     def _repr_html_(self) -> str:
         card = f"gk-{self._identity()}"
-        parts = [self._kernel_table(), *self._notes(), self._occupancy_html(), self._verify_html()]
+        parts = [self._kernel_table(), *self._notes(), self._occupancy_html(), verify_html(self.verify)]
         if self.bench is not None:
             parts.append(bench_html(self.bench))
         if self.sweep:
             parts.append(sweep_html(self.sweep))
         parts += map(profiled_html, self.profiled)
         parts.append(listings_html(source_lines(self.unit.source, self.unit.name), self.listings, card))
-        return f'<div class="gk-card {card}"><style>{_style()}</style>{"".join(parts)}</div>'
+        return f'<div class="gk-card {card}"><style>{style()}</style>{"".join(parts)}</div>'
 
     def _identity(self) -> str:
         """From the content alone: the same card has the same ids, another one has others."""
@@ -227,23 +209,9 @@ class CellResult:
         if messages := image.log.strip():
             yield f"<details open><summary>compiler messages</summary><pre>{escape(messages)}</pre></details>"
 
-    def _verify_html(self) -> str:
-        rows = []
-        for check in self.verify:
-            mark, style = ("&#10003; verified", "gk-good") if check.passed else ("&#10007; NOT verified", "gk-bad")
-            figures = f"largest error {check.max_abs_error:.3g}, relative {check.max_rel_error:.3g}"
-            allowed = f"allowed {check.atol:.3g} + {check.rtol:.3g} of the reference"
-            rows.append(
-                f'<tr><td><span class="{style}">{mark}</span> <code>{escape(check.name)}</code></td>'
-                f'<td>{figures}</td><td class="gk-muted">{allowed}</td></tr>'
-            )
-            if not check.passed:
-                rows.append(f'<tr><td colspan="3">{escape(check.message)}</td></tr>')
-        return f'<section><table class="gk-facts"><tbody>{"".join(rows)}</tbody></table></section>' if rows else ""
-
 
 @cache
-def _style() -> str:
+def style() -> str:
     """card.css on one line: it travels inside every card, because saved notebooks have nothing else."""
     text = Path(__file__).with_name("card.css").read_text(encoding="ascii")
     return "".join(line.strip() for line in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).splitlines())

@@ -8,12 +8,13 @@ from typing import Any
 from pygpukit.jupyter import control, views
 from pygpukit.jupyter.chat import ChatMagics
 from pygpukit.jupyter.completion import cuda_matcher
+from pygpukit.jupyter.cutile import CutileMagics
 from pygpukit.jupyter.ledger import Ledger
 from pygpukit.jupyter.magics import CudaMagics
 from pygpukit.jupyter.reports import Reports
 
 _MAGICS = (
-    ("cell", "cuda"), ("cell", "gpu_profile"), ("cell", "chat"),
+    ("cell", "cuda"), ("cell", "cutile"), ("cell", "gpu_profile"), ("cell", "chat"),
     ("line", "gpu"), ("line", "gpu_timing"), ("line", "cuda_reset"),
 )  # fmt: skip
 _ABSENT = object()
@@ -29,8 +30,9 @@ class _Installed:
         self._before = {(kind, name): tables[kind].get(name, _ABSENT) for kind, name in _MAGICS}
         self._ledger = Ledger(shell)
         self._magics = CudaMagics(shell, self._ledger)
+        self._cutile = CutileMagics(shell, self._ledger, self._magics)
         self._chat = ChatMagics(shell)
-        shell.register_magics(self._magics, self._chat)
+        shell.register_magics(self._magics, self._cutile, self._chat)
         self._ledger.install()
         self._reports = Reports(shell)
         self._reports.install()
@@ -42,14 +44,14 @@ class _Installed:
 
     def remove(self, shell: Any) -> None:
         shell.Completer.custom_matchers.remove(self._matcher)
-        for magics in (self._magics, self._chat):
+        for magics in (self._magics, self._cutile, self._chat):
             shell.configurables.remove(magics)  # where %config looks; IPython's Magics adds itself
         control.remove(shell)
         control.dismiss(self._reports)
         self._reports.remove()
         self._ledger.remove()
         manager = shell.magics_manager
-        for kind in (CudaMagics, ChatMagics):
+        for kind in (CudaMagics, CutileMagics, ChatMagics):
             manager.registry.pop(kind.__name__, None)
         for (table, name), before in self._before.items():
             if before is _ABSENT:

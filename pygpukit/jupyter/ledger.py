@@ -46,6 +46,12 @@ class Ledger:
         """The innermost running cell."""
         return self._stack[-1] if self._stack else None
 
+    def blank_lines_above(self) -> str:
+        """Empty lines that stand before the magic in the running cell: IPython drops them, the user counts them."""
+        raw = self.current.raw if self.current else ""
+        above = raw[: len(raw) - len(raw.lstrip())]
+        return "\n" * above.count("\n")
+
     def install(self) -> None:
         self._output.install()
         self._shell.events.register("pre_run_cell", self.begin)

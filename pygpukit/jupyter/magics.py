@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from types import FrameType
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -18,7 +15,7 @@ from pygpukit.jupyter.card import CellResult
 from pygpukit.jupyter.cells import NamedCells, Source
 from pygpukit.jupyter.compiled import Compiled, compile_cell
 from pygpukit.jupyter.ledger import Ledger
-from pygpukit.jupyter.names import Names
+from pygpukit.jupyter.names import Names, callers_variables
 from pygpukit.jupyter.options import UNIT_NAME, Defaults, Options, cuda_arguments, parse
 from pygpukit.jupyter.run import Outcome, label, run_once, run_sweep
 from pygpukit.jupyter.sweep import configurations, macros
@@ -48,9 +45,9 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
         """
         options = parse(line, self.cuda.parser, self)
         name = options.name or UNIT_NAME
-        text = self._blank_lines_above() + "\n" + cell  # the compiler counts lines as the user does
+        text = self._ledger.blank_lines_above() + "\n" + cell  # the compiler counts lines as the user does
         source = self.named_cells.source(name, text, options.headers)
-        names = Names(self.shell.user_ns, _callers_variables())
+        names = Names(self.shell.user_ns, callers_variables())
         sweeping = bool(options.sweep) and options.launches
         settings = configurations(options.sweep, names, options.max_sweep) if sweeping else []
         compiled = self._compiled(source, options, settings[0] if settings else {})
@@ -138,17 +135,3 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
     def _compiled(self, source: Source, options: Options, settings: dict[str, Any]) -> Compiled:
         context = f"with {label(settings)}:\n" if settings else ""
         return compile_cell(source, options, macros(settings), context)
-
-    def _blank_lines_above(self) -> str:
-        """Empty lines that stand before the magic in the running cell: IPython drops them, the user counts them."""
-        raw = self._ledger.current.raw if self._ledger.current else ""
-        above = raw[: len(raw) - len(raw.lstrip())]
-        return "\n" * above.count("\n")
-
-
-def _callers_variables() -> Mapping[str, Any]:
-    """Of whoever ran the magic: a function's own, where one calls run_cell_magic()."""
-    frame: FrameType | None = sys._getframe(2)
-    if frame is not None and frame.f_code.co_name == "run_cell_magic":
-        frame = frame.f_back
-    return frame.f_locals if frame is not None else {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -56,3 +57,11 @@ class Names:
         except (TypeError, ValueError):
             kind = type(value).__name__
             raise UsageError(f"%%cuda: {option} {expression} is a {kind}; it must be a number") from None
+
+
+def callers_variables() -> Mapping[str, Any]:
+    """Of whoever ran the magic that calls this: a function's own, where one calls run_cell_magic()."""
+    frame: FrameType | None = sys._getframe(2)
+    if frame is not None and frame.f_code.co_name == "run_cell_magic":
+        frame = frame.f_back
+    return frame.f_locals if frame is not None else {}

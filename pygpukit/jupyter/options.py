@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser, argument, magic_arguments
@@ -22,47 +22,76 @@ _WORD = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""")  # with 
 
 _LISTS = ("-i", "--input", "-o", "--output", "--sweep", "--with")
 _TEXTS = ("EXPR", "ARGUMENTS", "ARRAYS", "AXIS=VALUES")  # Python, which may have blanks
+
+
+class _Option(NamedTuple):
+    """One option: its flags, what declares it, its name as an attribute, and what that is where it is not given."""
+
+    flags: tuple[str, ...]
+    declare: Any
+    name: str
+    default: Any
+
+
+def _option(*flags: str, **settings: Any) -> _Option:
+    name = settings.get("dest", flags[-1].lstrip("-").replace("-", "_"))
+    return _Option(flags, argument(*flags, **settings), name, settings.get("default"))
+
+
 _ARGUMENTS = (
-    argument("-i", "--input", action="append", default=[], metavar="ARGUMENTS",
-             help="launch on these arrays and numbers, written as in a call: 'x,y,n=x.size'"),
-    argument("-o", "--output", action="append", default=[], metavar="ARRAYS",
-             help="arrays that the kernel writes; 'z[n]' makes z with n elements"),
-    argument("--kernel", metavar="NAME", help="which kernel of the cell to launch"),
-    argument("--grid", metavar="EXPR", help="blocks of the grid, an int or a tuple (default: inferred)"),
-    argument("--block", metavar="EXPR", help="threads of a block, an int or a tuple (default: CudaMagics.block)"),
-    argument("--shared", metavar="EXPR", help="bytes of dynamic shared memory"),
-    argument("--stream", metavar="EXPR", help="the Stream to launch on (default: the current one)"),
-    argument("--verify", metavar="EXPR", help="compare the outputs with this: arrays, or a function of the inputs"),
-    argument("--rtol", type=float, help="relative tolerance of --verify (default: by dtype)"),
-    argument("--atol", type=float, help="absolute tolerance of --verify (default: by dtype)"),
-    argument("--bench", action="store_true", default=None, help="measure the launch"),
-    argument("--bytes", metavar="EXPR", help="bytes that a launch moves, for GB/s"),
-    argument("--flops", metavar="EXPR", help="operations that a launch does, for GFLOP/s"),
-    argument("--count", action="store_true", default=None, help="count bytes and operations on the simulated device"),
-    argument("--ncu", action="store_true", default=None, help="profile a launch by Nsight Compute, where ncu is found"),
-    argument("--nsys", action="store_true", default=None, help="the same by Nsight Systems, where nsys is found"),
-    argument("--sweep", action="append", default=[], metavar="AXIS=VALUES",
-             help="measure every value of block, grid, shared or a macro: 'block=64,128'; more than once: all pairs"),
-    argument("--ptx", action="store_true", default=None, help="show the PTX"),
-    argument("--sass", action="store_true", default=None, help="show the machine code"),
-    argument("--check", nargs="?", const=True, metavar="memory",
-             help="find bad accesses and races on the simulated device; 'memory': accesses only"),
-    argument("-D", dest="defines", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro"),
-    argument("--arch", help="compile for this architecture, such as sm_90a; needs NVRTC, no device"),
-    argument("--instantiate", action="append", default=[], metavar="EXPRESSION",
-             help="instantiate a template: 'softmax<float>'"),
-    argument("--isolated", action="store_true", default=None,
-             help="run the kernels in a worker process: a fault costs the worker, never the notebook"),
-    argument("--no-launch", action="store_true", default=None, help="compile only: nothing is loaded or launched"),
-    argument("--name", metavar="FILE", help="name the cell: other cells may include it as FILE"),
-    argument("--with", dest="headers", action="append", default=[], metavar="FILE[,FILE]",
-             help="include cells that --name named"),
+    _option("-i", "--input", action="append", default=[], metavar="ARGUMENTS",
+            help="launch on these arrays and numbers, written as in a call: 'x,y,n=x.size'"),
+    _option("-o", "--output", action="append", default=[], metavar="ARRAYS",
+            help="arrays that the kernel writes; 'z[n]' makes z with n elements"),
+    _option("--kernel", metavar="NAME", help="which kernel of the cell to launch"),
+    _option("--grid", metavar="EXPR", help="blocks of the grid, an int or a tuple (default: inferred)"),
+    _option("--block", metavar="EXPR", help="threads of a block, an int or a tuple (default: CudaMagics.block)"),
+    _option("--shared", metavar="EXPR", help="bytes of dynamic shared memory"),
+    _option("--stream", metavar="EXPR", help="the Stream to launch on (default: the current one)"),
+    _option("--verify", metavar="EXPR", help="compare the outputs with this: arrays, or a function of the inputs"),
+    _option("--rtol", type=float, help="relative tolerance of --verify (default: by dtype)"),
+    _option("--atol", type=float, help="absolute tolerance of --verify (default: by dtype)"),
+    _option("--bench", action="store_true", default=None, help="measure the launch"),
+    _option("--bytes", metavar="EXPR", help="bytes that a launch moves, for GB/s"),
+    _option("--flops", metavar="EXPR", help="operations that a launch does, for GFLOP/s"),
+    _option("--count", action="store_true", default=None, help="count bytes and operations on the simulated device"),
+    _option("--ncu", action="store_true", default=None, help="profile a launch by Nsight Compute, where ncu is found"),
+    _option("--nsys", action="store_true", default=None, help="the same by Nsight Systems, where nsys is found"),
+    _option("--sweep", action="append", default=[], metavar="AXIS=VALUES",
+            help="measure every value of block, grid, shared or a macro: 'block=64,128'; more than once: all pairs"),
+    _option("--ptx", action="store_true", default=None, help="show the PTX"),
+    _option("--sass", action="store_true", default=None, help="show the machine code"),
+    _option("--check", nargs="?", const=True, metavar="memory",
+            help="find bad accesses and races on the simulated device; 'memory': accesses only"),
+    _option("-D", dest="defines", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro"),
+    _option("--arch", help="compile for this architecture, such as sm_90a; needs NVRTC, no device"),
+    _option("--instantiate", action="append", default=[], metavar="EXPRESSION",
+            help="instantiate a template: 'softmax<float>'"),
+    _option("--isolated", action="store_true", default=None,
+            help="run the kernels in a worker process: a fault costs the worker, never the notebook"),
+    _option("--no-launch", action="store_true", default=None, help="compile only: nothing is loaded or launched"),
+    _option("--name", metavar="FILE", help="name the cell: other cells may include it as FILE"),
+    _option("--with", dest="headers", action="append", default=[], metavar="FILE[,FILE]",
+            help="include cells that --name named"),
 )  # fmt: skip
 
 
 def cuda_arguments(function: Callable[..., Any]) -> Any:
     """Decorates the magic with its options; the parser is then its attribute `parser`."""
-    return magic_arguments()(reduce(lambda decorated, declare: declare(decorated), reversed(_ARGUMENTS), function))
+    return some_arguments(*(one.flags[-1] for one in _ARGUMENTS))(function)
+
+
+def some_arguments(*flags: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorates a magic with some of the options, each by its last flag; the others are as where they are not given."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        declared = [one for one in _ARGUMENTS if one.flags[-1] in flags]
+        inner = reduce(lambda decorated, one: one.declare(decorated), reversed(declared), function)
+        decorated = magic_arguments()(inner)
+        decorated.parser.set_defaults(**{one.name: one.default for one in _ARGUMENTS if one not in declared})
+        return decorated
+
+    return decorate
 
 
 class Defaults(Configurable):  # type: ignore[misc]

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from IPython.core.error import UsageError
 
 from pygpukit.core.errors import Diagnostic, Finding, KernelCheckError
+from pygpukit.cutile.block import TileCheckError
 from pygpukit.jit.compile.diagnostics import parse_log, place
 from pygpukit.jit.inspect.mentions import meant
 from pygpukit.jit.launch.kernel import JITKernel
@@ -76,7 +77,7 @@ class Reports:
         raw = result.info.raw_cell or ""
         error = result.error_before_exec or result.error_in_exec
         own = self._begun(cell, raw) if _MAGIC.match(raw) else None
-        if isinstance(error, KernelCheckError) and error.findings:
+        if isinstance(error, KernelCheckError) and error.findings and not isinstance(error, TileCheckError):
             unit = loaded_unit(error.findings[0].kernel)
             about = own or self._of(unit)
             if about is not None and unit is not None:

@@ -41,14 +41,19 @@ class Outcome:
 def run_once(kernels: Kernels, options: Options, names: Names, publish: Publish) -> Outcome:
     """Launch the cell's kernel; compare and measure it as the options say. `publish` gets the arrays it made."""
     call = _prepared(kernels, options, names, {})
-    reference = _reference(call, options)
     profiled = _profiled(call, options)
+    verified, measured = run_call(call, options, publish)
+    return Outcome(Launch(call.name, call.grid, call.block, call.shared_bytes), verified, measured, profiled=profiled)
+
+
+def run_call(call: Any, options: Options, publish: Publish) -> tuple[tuple[Verification, ...], BenchResult | None]:
+    """Launch what is ready to be launched, a Call or its like; compare and measure it as the options say."""
+    reference = _reference(call, options)
     call.start()
     publish(call.arguments.created)
     call.finish()
     verified = reference.compare() if reference else ()
-    measured = _measured(call, options) if options.bench else None
-    return Outcome(Launch(call.name, call.grid, call.block, call.shared_bytes), verified, measured, profiled=profiled)
+    return verified, _measured(call, options) if options.bench else None
 
 
 def run_sweep(
@@ -103,13 +108,13 @@ def _prepared(kernels: Kernels, options: Options, names: Names, settings: Mappin
     return configured(name, kernels[name], arguments, options, names, settings)
 
 
-def _reference(call: Call, options: Options) -> Reference | None:
+def _reference(call: Any, options: Options) -> Reference | None:
     if options.verify is None:
         return None
     return Reference(options.verify, call.arguments, call.names, options.rtol, options.atol)
 
 
-def _measured(call: Call, options: Options) -> BenchResult:
+def _measured(call: Any, options: Options) -> BenchResult:
     """bench() of the launch; the outputs are put back afterwards to what they were."""
     work: dict[str, float | None] = {
         name: call.names.number(text, f"--{name}")

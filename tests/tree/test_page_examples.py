@@ -72,6 +72,7 @@ PAGES = {
         "assert w.shape == (8, 16, 3, 3)",
         {0: NUMPY + "x, w = gp.ones((2, 16, 8, 8), 'bfloat16'), gp.ones((8, 16, 3, 3), 'bfloat16')"},
     ),
+    "docs/cutile.md": Page("assert z.to_numpy().tolist() == [one + 1.0 for one in range(1000)]"),
     "docs/dashboards.md": Page("import os\nassert os.path.getsize('run.pgktrace')", {0: NUMPY}),
     "docs/devices.md": Page("assert y.device == last and y.to(0).to_numpy().tolist() == [[1.0] * 3] * 2"),
     "docs/fft.md": Page(

@@ -97,6 +97,7 @@ class Parameter:
     kind "scalar": dtype names the type that values are converted to.
     kind "texture", "surface": an object of that kind, or its number, a uint64.
     kind "struct": a bytes-like object of exactly nbytes is passed as it is.
+    kind "any": of a kernel in Python, which takes what it is given.
     """
 
     name: str
