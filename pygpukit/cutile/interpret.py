@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import DTypeError, KernelArgumentError
+from pygpukit.cutile.annotations import Marks, is_constant, marks_of
 from pygpukit.cutile.block import Block, running
-from pygpukit.cutile.dtypes import DTYPES, DType, fits, float32, int32, int64, named, of_number
+from pygpukit.cutile.dtypes import DTYPES, DType, named
 from pygpukit.cutile.language import Language
 from pygpukit.cutile.memory import Array, ArrayList, regions
 from pygpukit.cutile.races import History
-from pygpukit.cutile.rebind import Rebound
+from pygpukit.cutile.rebind import Rebound, for_interpreter
 from pygpukit.cutile.rounding import rounded
+from pygpukit.cutile.signature import scalar_type
 from pygpukit.cutile.tile import Tile, is_number, plain_number
 from pygpukit.cutile.views import KernelArray
 from pygpukit.ops.host import memory
@@ -38,7 +40,7 @@ def interpret(
     compiler refuses, each with the kernel's line, and KernelArgumentError before anything runs.
     """
     history = History(extents[0] * extents[1] * extents[2])
-    rebound = Rebound(ct)
+    rebound = for_interpreter(ct)
     values = _Arguments(function, rebound, history).bound(arguments)
     body = rebound.function(function)
     number = 0
@@ -70,8 +72,8 @@ class _Arguments:
         ]
         return [produce(arrays) for produce in producers]
 
-    def _argument(self, name: str, value: Any, marks: Sequence[str]) -> Callable[[list[KernelArray]], Any]:
-        if "ConstantAnnotation" in marks:
+    def _argument(self, name: str, value: Any, marks: Marks) -> Callable[[list[KernelArray]], Any]:
+        if is_constant(marks):
             constant = self._rebound.value(plain_number(value))
             return lambda arrays: constant
         if is_array(value) or isinstance(value, np.ndarray):
@@ -87,25 +89,15 @@ class _Arguments:
             parts = [self._argument(f"{name}[{at}]", one, marks) for at, one in enumerate(value)]
             return lambda arrays: ArrayList([typing.cast(Array, part(arrays)) for part in parts], name)
         if is_number(value):
-            scalar = self._scalar(name, plain_number(value), "ScalarAnnotation" in marks)
+            number = plain_number(value)
+            dtype = scalar_type(self._name, name, number, marks)
+            scalar = Tile(rounded(number, dtype), dtype)
             return lambda arrays: scalar
         raise KernelArgumentError(
             f"{self._name}(): parameter '{name}': {value!r:.60} is neither an array nor a number; annotate what is "
             "known when the kernel is compiled as ct.Constant",
             name,
         )
-
-    def _scalar(self, name: str, value: Any, wide: bool) -> Tile:
-        """A number is known when the kernel runs: int32, float32, or int64 where it is annotated so."""
-        dtype = of_number(value) if isinstance(value, bool) else float32 if isinstance(value, float) else int32
-        dtype = int64 if wide and dtype == int32 else dtype
-        if dtype.category == "i" and not fits(value, dtype):
-            raise KernelArgumentError(
-                f"{self._name}(): parameter '{name}': {value} does not fit {dtype}"
-                + ("" if wide else "; annotate it as ct.ScalarInt64"),
-                name,
-            )
-        return Tile(rounded(value, dtype), dtype)
 
 
 def viewed(array: Any, what: str) -> View:
@@ -118,13 +110,3 @@ def viewed(array: Any, what: str) -> View:
     if dtype.bitwidth == 4:
         raise DTypeError(f"{what}: an array of {dtype}, of which the interpreter loads no halves of bytes")
     return view, dtype
-
-
-def marks_of(function: FunctionType) -> dict[str, tuple[str, ...]]:
-    """The marks of each annotated parameter, by the names of their classes: cuTile's own and the stand-in's alike."""
-    hints = typing.get_type_hints(function, include_extras=True)
-    marks = {}
-    for name, hint in hints.items():
-        if typing.get_origin(hint) is Annotated:
-            marks[name] = tuple(type(one).__name__ for one in typing.get_args(hint)[1:])
-    return marks

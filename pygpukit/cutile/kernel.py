@@ -1,4 +1,4 @@
-"""Kernel: a `@ct.kernel` function that launches on arrays: by the interpreter on the simulated device."""
+"""Kernel: a `@ct.kernel` function that launches on arrays; on the simulated device the interpreter runs it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
-from pygpukit.core.errors import GPUError, KernelArgumentError
+from pygpukit.core.device import device_facts
+from pygpukit.core.errors import KernelArgumentError
 from pygpukit.cutile.available import get_cutile
 from pygpukit.cutile.language import Language, module
+from pygpukit.cutile.rebind import for_compiler
+from pygpukit.cutile.signature import Fact, facts_of, passed
+from pygpukit.jit.cache.image import Image
 from pygpukit.ops.operands import is_array
 
 Grid = int | tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]]
@@ -62,6 +66,8 @@ class Kernel:
             raise TypeError("Kernel: a kernel of cuTile has its options; use its replace_hints()")
         self.name = own.__name__
         self.function, self.options = own, options
+        self._own = function if hasattr(function, "_pyfunc") else None
+        self._kernels: dict[tuple[int, tuple[Fact, ...]], native.Kernel] = {}
         self._signature = inspect.signature(own)
 
     def __getitem__(self, grid: Grid) -> Callable[..., None]:
@@ -73,10 +79,8 @@ class Kernel:
             if 0 in extents:
                 return
             if not is_sim():
-                get_cutile()
-                raise GPUError(
-                    f"{self.name}: launches of cuTile's kernels on a GPU are not there yet; .check() runs it"
-                )
+                self._launch(extents, arguments)
+                return
             arrays = [one for one in _leaves(arguments.values()) if is_array(one)]
             native.host_launch(self.name, lambda: self._interpret(extents, arguments), arrays)
 
@@ -94,6 +98,33 @@ class Kernel:
         extents = self._extents(grid, arguments)
         native.synchronize()
         self._interpret(extents, arguments)
+
+    def build(self, arch: str, /, *args: Any, **kwargs: Any) -> Image:
+        """Compile for an architecture, "sm_90", and these arguments, without launching: no GPU is needed."""
+        from pygpukit.cutile.build import build
+
+        return build(self._compiled(), self.name, facts_of(self.function, self._bound(args, kwargs)), arch)
+
+    def _launch(self, extents: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
+        facts = facts_of(self.function, arguments)
+        plan, operands = passed(facts, arguments)
+        device = native.current_device()
+        key = device, facts
+        if key not in self._kernels:
+            from pygpukit.cutile.build import build
+
+            known = device_facts(device)
+            arch = f"sm_{known['compute_major']}{known['compute_minor']}"
+            image = build(self._compiled(), self.name, facts, arch)
+            self._kernels[key] = native.Kernel(native.Module(image.image).function(self.name), self.name, plan)
+        self._kernels[key].bind(extents, (1, 1, 1))(*operands)
+
+    def _compiled(self) -> Any:
+        """The kernel as cuTile's compiler takes it: one that names the stand-in is rebound."""
+        cutile = get_cutile()
+        if self._own is None:
+            self._own = cutile.kernel(for_compiler(cutile, self.function), **self.options)
+        return self._own
 
     def _interpret(self, extents: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
         from pygpukit.cutile.interpret import interpret

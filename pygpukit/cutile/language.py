@@ -193,7 +193,7 @@ _UNARIES = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", 
 NAMES: dict[str, Any] = {
     **dtypes.DTYPES,
     **{one.__name__: one for one in (enums.PaddingMode, enums.RoundingMode, enums.MemoryOrder, enums.MemoryScope)},
-    **{one.__name__: one for one in (ConstantAnnotation, ScalarAnnotation, ArrayAnnotation, Tile, TiledView)},
+    **{one.__name__: one for one in (ConstantAnnotation, ArrayAnnotation, Tile, TiledView)},
     "DType": dtypes.DType,
     "Array": KernelArray,
     "RawArrayMemory": RawMemory,
