@@ -334,7 +334,7 @@ def _slices(what: str, array: Array, indices: Any) -> tuple[list[Numbers], tuple
             continue
         tile = of(one, what)
         if tile.ndim != 1 or tile.dtype.category != "i":
-            raise refused(ShapeError(f"{what}: {tile!r}; places are integers in a tile with one axis"))
+            raise refused(ShapeError(f"{what}: {tile.kind}; places are integers in a tile with one axis"))
         along.append(tile.known(f"an index of ct.{what}").astype(np.int64))
     shape = tuple(one.size for one in along)
     return [one.reshape([-1 if at == axis else 1 for at in range(len(along))]) for axis, one in enumerate(along)], shape

@@ -237,6 +237,7 @@ NAMES: dict[str, Any] = {
     "static_eval": lambda value, /: value,
     "static_assert": _static_assert,
     "static_iter": _static_iter,
+    "static_exception": lambda error, /: refused(GPUError(f"{type(error).__name__}: {error}")),
     "ensure_constant": lambda value, /: plain(value, "ensure_constant: the argument"),
     "grid_dependency_control_wait": lambda: None,
     "grid_dependency_control_launch_dependents": lambda: None,

@@ -55,7 +55,7 @@ def astile(value: Any, /, *, dtype: Any) -> Tile:
         return Tile(np.stack([one.data for one in parts]), target, unknown)
     tile = astype(value, target)
     if tile.ndim:
-        raise refused(ShapeError(f"astile: {tile!r} is no scalar"))
+        raise refused(ShapeError(f"astile: {tile.kind}, is no scalar"))
     return tile
 
 
@@ -173,7 +173,7 @@ def unpack_from_bytes(x: Any, /, dtype: Any) -> Tile:
     tile, target = of(x, "unpack_from_bytes"), dtype_argument(dtype)
     size = _whole_bytes(target, "unpack_from_bytes")
     if tile.dtype != uint8 or tile.ndim != 1 or tile.shape[0] % size:
-        raise refused(ShapeError(f"unpack_from_bytes: {tile!r}; it must be uint8 with one axis, whole elements"))
+        raise refused(ShapeError(f"unpack_from_bytes: {tile.kind}; it must be uint8 with one axis, whole elements"))
     unknown = None if tile.undetermined is None else np.asarray(tile.undetermined.reshape(-1, size).any(1))
     return Tile(_read(tile.data, target), target, unknown)
 

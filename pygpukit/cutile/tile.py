@@ -74,8 +74,12 @@ class Tile:
     def __str__(self) -> str:
         return _formatted(self.data.astype(np.int8).tolist() if self.dtype.kind == "b" else self.data.tolist(), "")
 
-    def __repr__(self) -> str:
-        return f"Tile({self.dtype}, {self.shape})"
+    __repr__ = __str__  # in a tuple that a kernel prints
+
+    @property
+    def kind(self) -> str:
+        """The type and shape in an error."""
+        return f"a tile of {self.dtype}, shape {self.shape}"
 
 
 def _formatted(value: Any, spec: str) -> str:
