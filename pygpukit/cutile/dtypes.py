@@ -66,12 +66,14 @@ _BY_ARRAY = {"bool": bool_, "float8_e4m3": float8_e4m3fn, "float4_e2m1": float4_
 
 
 def named(spelling: Any) -> DType:
-    """The DType of a DType, of cuTile's own, of an array's type or of NumPy's. Raises DTypeError for anything else."""
+    """The DType of a DType, of cuTile's own, of an array's type, NumPy's or PyTorch's. Raises DTypeError for others."""
     if isinstance(spelling, DType):
         return spelling
     name = getattr(spelling, "name", None)
-    if isinstance(name, str) and name in DTYPES:
-        return DTYPES[name]
+    if type(spelling).__module__ == "torch":
+        name = str(spelling).rpartition(".")[2]
+    if isinstance(name, str) and (name in DTYPES or name in _BY_ARRAY):
+        return DTYPES.get(name) or _BY_ARRAY[name]
     try:
         known = as_dtype(spelling).name
     except DTypeError:

@@ -284,6 +284,16 @@ def test_control_flow_is_pythons(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "[1.5, 2.0] [1.5, 2.0] 8\n"
 
 
+def test_types_go_by_many_names() -> None:
+    for name, want in (("float16", ct.float16), ("bool", ct.bool_), ("int64", ct.int64)):
+        pytorchs = type("dtype", (), {"__module__": "torch", "__str__": lambda self, name=name: f"torch.{name}"})()
+        for spelling in (want, gp.zeros(1, name).dtype, np.dtype(name), np.dtype(name).type, pytorchs):
+            assert evaluated(lambda spelling=spelling: ct.zeros((2,), spelling)).dtype == want
+    for unknown in ("float32", 3, gp.zeros(1, "complex64").dtype):
+        with pytest.raises(gp.DTypeError, match="is no type of tiles"):
+            evaluated(lambda unknown=unknown: ct.zeros((2,), unknown))
+
+
 def test_scalars_of_a_launch_have_types(rng: np.random.Generator) -> None:
     types: list[Any] = []
 
