@@ -203,6 +203,25 @@ def test_what_acquires_after_a_release_is_ordered() -> None:
 
 
 @ct.kernel
+def second_reader(x, flag, sink, RELEASES: ct.Constant[bool]):
+    i = ct.bid(0)
+    if i < 2:
+        ct.store(sink, (i,), ct.load(x, (0,), ()))
+        if RELEASES or i == 0:
+            ct.atomic_add(flag, 0, 1)
+    else:
+        ct.atomic_add(flag, 0, 1)
+        ct.store(x, (0,), 5)
+
+
+def test_each_reader_before_a_write_must_be_ordered() -> None:
+    x, flag, sink = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(2, np.int32)
+    second_reader.check(3, x, flag, sink, True)
+    error = fault(second_reader, 3, x, flag, sink, False)
+    assert "writes x[0], which block (1, 0, 0) read at line" in str(error)
+
+
+@ct.kernel
 def twice(x, DIFFERENT: ct.Constant[bool]):
     at = ct.arange(8, dtype=ct.int32)
     ct.scatter(x, at // 2, at if DIFFERENT else at // 2)

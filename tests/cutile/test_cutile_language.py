@@ -256,6 +256,11 @@ def test_elements_that_nothing_determines_are_followed() -> None:
     assert mask_of(lambda x: ct.cat((x, ct.zeros((8,), ct.float32)), 0)) == mask + [False] * 8
     assert mask_of(lambda x: x.reshape((2, 4)).transpose()) == np.array(mask).reshape(2, 4).T.tolist()
     assert mask_of(lambda x: ct.pack_to_bytes(x.astype(ct.float16))) == np.repeat(mask, 2).tolist()
+    known = ct.ones((1, 8), ct.float32)
+    assert mask_of(lambda x: ct.mma(known, x[:, None], ct.zeros((1, 1), ct.float32))) == [[True]]
+    assert mask_of(lambda x: ct.mma(x[:, None], ct.ones((1, 2), ct.float32), ct.zeros((8, 2), ct.float32))) == [
+        [one] * 2 for one in mask
+    ]
     known = evaluated(lambda x: ct.where(ct.arange(8, dtype=ct.int32) < 5, x, 0.0), x, padding=unknown)
     assert known.undetermined is None and known.data.tolist() == [0, 1, 2, 3, 4, 0, 0, 0]
     with pytest.raises(KernelCheckError, match=r"the mask of ct\.gather depends on elements"):
@@ -361,6 +366,18 @@ def test_atomic_operations_give_what_was_there(rng: np.random.Generator, name: s
         name
     ]
     assert np.array_equal(old, before) and np.array_equal(x, function(before, value))
+
+
+def test_masks_choose_what_is_loaded_and_stored() -> None:
+    x, out = np.arange(8, dtype=np.int32), np.full(8, 77, np.int32)
+
+    @ct.kernel
+    def kernel(x, out):
+        at = ct.arange(8, dtype=ct.int32)
+        ct.scatter(out, at + 1, ct.gather(x, at, mask=at % 2 == 0, padding_value=-at), mask=at != 2)
+
+    kernel.check(1, x, out)
+    assert out.tolist() == [77, 0, -1, 77, -3, 4, -5, 6]
 
 
 def test_a_place_named_twice_is_changed_twice() -> None:
