@@ -207,6 +207,8 @@ def _bitwise_type(name: str, x: Any, y: Any) -> DType:
         raise refused(DTypeError(f"{name} is for integers, not {kinds[0]} and {kinds[1]}; see ct.bitcast()"))
     if not shifts and isinstance(x, Tile) and isinstance(y, Tile) and kinds[0] != kinds[1]:
         raise refused(DTypeError(f"{name}: operands are {kinds[0]} and {kinds[1]}; they must have one type"))
+    if not shifts and {kinds[0].name, kinds[1].name} == {"bool_", "int8"}:
+        raise refused(DTypeError(f"{name}: bool_ with int8 is not there; convert the bool: .astype(ct.int8)"))
     return common_type(name, x, y)
 
 
