@@ -190,5 +190,7 @@ def test_without_cutile_a_gpu_says_what_installs_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "cuda.tile", None)
     assert not cutile_available()
     for call in (gp.cutile.get_cutile, gp.cutile.cutile_version, lambda: samples.add.build("sm_90", *calls()[0][1])):
-        with pytest.raises(ModuleNotFoundError, match=r"a cuTile kernel on a GPU needs cuda\.tile: .*(cutile|cuda-tile)"):
+        with pytest.raises(
+            ModuleNotFoundError, match=r"a cuTile kernel on a GPU needs cuda\.tile: .*(cutile|cuda-tile)"
+        ):
             call()
