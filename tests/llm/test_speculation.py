@@ -16,7 +16,8 @@ from pygpukit.core.errors import GPUError, InvalidSpecError
 from pygpukit.llm.drafts.network import DraftModel, OwnLayers
 from pygpukit.llm.engine.drafting import Asked, Drafting, right_count
 from pygpukit.llm.engine.gain import Gain
-from pygpukit.llm.engine.loop import BLOCK, Loop
+from pygpukit.llm.engine.loop import Loop
+from pygpukit.llm.engine.room import BLOCK
 from pygpukit.llm.engine.sampling import Choice, Sampling
 from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.llm.generation import Generation, Limits
