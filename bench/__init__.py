@@ -6,6 +6,7 @@ register(
     __name__,
     (
         "imports",
+        "python_kernels",
         "context",
         "eviction",
         "overcommit",

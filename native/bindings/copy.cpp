@@ -307,6 +307,7 @@ class HostStep : public Step {
 
 void host_work(const std::string &name, HostWork work, const std::vector<py::object> &arrays) {
   need_sim("host_launch()");
+  spoil_record();  // Python code, which may do anything
   const StreamRef stream = stream_or_current(nullptr);
   for (const py::object &item : arrays)
     if (!is_array(item.ptr())) throw py::type_error("host_launch() needs GPUArrays");

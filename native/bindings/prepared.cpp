@@ -88,8 +88,20 @@ static PyObject *prepared_call(PyObject *self, PyObject *const *args, size_t nar
   return result;
 }
 
+// A method of what keeps it is a cycle, which the collector must see.
+static int prepared_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(reinterpret_cast<PreparedObject *>(self)->function);
+  return 0;
+}
+
+static int prepared_clear(PyObject *self) {
+  Py_CLEAR(reinterpret_cast<PreparedObject *>(self)->function);
+  return 0;
+}
+
 static void prepared_dealloc(PyObject *self) {
-  Py_XDECREF(reinterpret_cast<PreparedObject *>(self)->function);
+  PyObject_GC_UnTrack(self);
+  prepared_clear(self);
   Py_TYPE(self)->tp_free(self);
 }
 
@@ -148,11 +160,13 @@ bool init_prepared(PyObject *module) {
   g_table = new Entry[kSets][kWays];
   Prepared_Type.tp_name = "pygpukit._core.native.Prepared";
   Prepared_Type.tp_basicsize = sizeof(PreparedObject);
-  Prepared_Type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL;
+  Prepared_Type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC;
   Prepared_Type.tp_vectorcall_offset = offsetof(PreparedObject, vectorcall);
   Prepared_Type.tp_call = PyVectorcall_Call;
   Prepared_Type.tp_doc = "A function of arrays whose calls are worked out once for each signature, then only done.";
   Prepared_Type.tp_new = prepared_new;
+  Prepared_Type.tp_traverse = prepared_traverse;
+  Prepared_Type.tp_clear = prepared_clear;
   Prepared_Type.tp_dealloc = prepared_dealloc;
   return PyType_Ready(&Prepared_Type) == 0 &&
          PyModule_AddObjectRef(module, "Prepared", reinterpret_cast<PyObject *>(&Prepared_Type)) == 0 &&

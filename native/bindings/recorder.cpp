@@ -72,6 +72,12 @@ void Recorder::supplied(PyObject *array, PyObject *function) {
   plan_->actions.push_back({Action::kSupply, slot, -1, 0, Py_NewRef(function)});
 }
 
+// Values that nothing can change after the call.
+static bool stays(PyObject *value) {
+  return value == Py_None || PyBool_Check(value) || PyBytes_CheckExact(value) || PyLong_CheckExact(value) ||
+         PyFloat_CheckExact(value) || PyComplex_CheckExact(value);
+}
+
 void Recorder::launched(PyObject *bound, PyObject *const *values, size_t count) {
   if (spoiled_) return;
   if (count > kMaxSlots) return spoil();
@@ -81,7 +87,7 @@ void Recorder::launched(PyObject *bound, PyObject *const *values, size_t count) 
       action.values.emplace_back(slot_of(values[i]), nullptr);
     } else {
       action.values.emplace_back(-1, Py_NewRef(values[i]));
-      spoiled_ = spoiled_ || !PyBytes_CheckExact(values[i]);  // another might be changed
+      spoiled_ = spoiled_ || !stays(values[i]);
     }
   }
   plan_->actions.push_back(std::move(action));

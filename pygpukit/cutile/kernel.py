@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -16,9 +16,9 @@ from pygpukit.cutile.language import Language, module
 from pygpukit.cutile.rebind import for_compiler
 from pygpukit.cutile.signature import Fact, facts_of, passed
 from pygpukit.jit.cache.image import Image
+from pygpukit.jit.launch.written import Arguments, Extents, Grid, extents
 from pygpukit.ops.operands import is_array
 
-Grid = int | tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]]
 _MAX_BLOCKS = (1 << 24) - 1  # along each axis, as cuTile has it
 
 
@@ -37,7 +37,8 @@ class Kernel:
     Arguments are GPUArrays, numbers, tuples and lists of arrays, by position or name; grid is an int, a tuple of one
     to three, or a function of the arguments by name that gives one. On the simulated device the interpreter runs the
     blocks one after the other over NumPy, in stream order: every load and store is checked, and races between blocks
-    are told. cuTile itself need not be installed for that.
+    are told. cuTile itself need not be installed for that. A launch with the layouts and numbers of an earlier one
+    repeats it without working them out.
 
     Raises
     ------
@@ -68,44 +69,46 @@ class Kernel:
         self.function, self.options = own, options
         self._own = function if hasattr(function, "_pyfunc") else None
         self._kernels: dict[tuple[int, tuple[Fact, ...]], native.Kernel] = {}
-        self._signature = inspect.signature(own)
+        self._arguments = Arguments(own)
+        self._call = native.Prepared(self._launch)
 
     def __getitem__(self, grid: Grid) -> Callable[..., None]:
         """The launcher for a grid."""
-
-        def launch(*args: Any, **kwargs: Any) -> None:
-            arguments = self._bound(args, kwargs)
-            extents = self._extents(grid, arguments)
-            if 0 in extents:
-                return
-            if not is_sim():
-                self._launch(extents, arguments)
-                return
-            arrays = [one for one in _leaves(arguments.values()) if is_array(one)]
-            native.host_launch(self.name, lambda: self._interpret(extents, arguments), arrays)
-
-        return launch
+        return partial(self._launch_by, grid) if callable(grid) else partial(self._call, grid)
 
     def check(self, grid: Grid, /, *args: Any, **kwargs: Any) -> None:
         """Run by the interpreter, on any machine: on arrays of NumPy, which are written in place.
 
         Raises as the launch does on the simulated device, and KernelArgumentError for an array of a GPU.
         """
-        arguments = self._bound(args, kwargs)
+        arguments = self._arguments.bind(args, kwargs)
         for one in _leaves(arguments.values()):
             if is_array(one) and not is_sim():
                 raise KernelArgumentError(f"{self.name}.check() is for arrays of NumPy; pass x.to_numpy()", "")
-        extents = self._extents(grid, arguments)
+        blocks = extents(self.name, grid(arguments) if callable(grid) else grid, _MAX_BLOCKS)
         native.synchronize()
-        self._interpret(extents, arguments)
+        self._interpret(blocks, arguments)
 
     def build(self, arch: str, /, *args: Any, **kwargs: Any) -> Image:
         """Compile for an architecture, "sm_90", and these arguments, without launching: no GPU is needed."""
         from pygpukit.cutile.build import build
 
-        return build(self._compiled(), self.name, facts_of(self.function, self._bound(args, kwargs)), arch)
+        return build(self._compiled(), self.name, facts_of(self.function, self._arguments.bind(args, kwargs)), arch)
 
-    def _launch(self, extents: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
+    def _launch_by(self, grid: Callable[[Mapping[str, Any]], Extents], /, *args: Any, **kwargs: Any) -> None:
+        """Launch over the grid that a function of the arguments gives."""
+        self._call(grid(self._arguments.bind(args, kwargs)), *args, **kwargs)
+
+    def _launch(self, grid: Extents, /, *args: Any, **kwargs: Any) -> None:
+        """Launch, as written: a prepared call repeats what this does with arrays and numbers alike."""
+        arguments = self._arguments.bind(args, kwargs)
+        blocks = extents(self.name, grid, _MAX_BLOCKS)
+        if 0 in blocks:
+            return
+        if is_sim():
+            arrays = [one for one in _leaves(arguments.values()) if is_array(one)]
+            native.host_launch(self.name, lambda: self._interpret(blocks, arguments), arrays)
+            return
         facts = facts_of(self.function, arguments)
         plan, operands = passed(facts, arguments)
         device = native.current_device()
@@ -117,7 +120,7 @@ class Kernel:
             arch = f"sm_{known['compute_major']}{known['compute_minor']}"
             image = build(self._compiled(), self.name, facts, arch)
             self._kernels[key] = native.Kernel(native.Module(image.image).function(self.name), self.name, plan)
-        self._kernels[key].bind(extents, (1, 1, 1))(*operands)
+        self._kernels[key].bind(blocks, (1, 1, 1))(*operands)
 
     def _compiled(self) -> Any:
         """The kernel as cuTile's compiler takes it: one that names the stand-in is rebound."""
@@ -126,35 +129,17 @@ class Kernel:
             self._own = cutile.kernel(for_compiler(cutile, self.function), **self.options)
         return self._own
 
-    def _interpret(self, extents: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
+    def _interpret(self, blocks: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
         from pygpukit.cutile.interpret import interpret
 
-        interpret(self.function, ct, extents, arguments)
-
-    def _bound(self, args: Any, kwargs: Any) -> Mapping[str, Any]:
-        try:
-            bound = self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise KernelArgumentError(f"{self.name}(): {error}", "") from None
-        bound.apply_defaults()
-        return bound.arguments
-
-    def _extents(self, grid: Grid, arguments: Mapping[str, Any]) -> tuple[int, int, int]:
-        value = grid(arguments) if callable(grid) else grid
-        extents = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        if not 1 <= len(extents) <= 3 or not all(type(one) is int and 0 <= one <= _MAX_BLOCKS for one in extents):
-            raise KernelArgumentError(
-                f"{self.name}(): grid={value!r}; give one to three whole numbers of at most {_MAX_BLOCKS}", "grid"
-            )
-        x, y, z = (*extents, 1, 1, 1)[:3]
-        return x, y, z
+        interpret(self.function, ct, blocks, arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Refused: a kernel is launched over a grid."""
         raise TypeError(f"{self.name} is a kernel: launch it over a grid by kernel[grid](...)")
 
     def __repr__(self) -> str:
-        return f"<gp.cutile.Kernel {self.name}{self._signature}>"
+        return f"<gp.cutile.Kernel {self.name}{self._arguments.signature}>"
 
 
 def kernel(function: Any = None, /, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from pygpukit.core.errors import DTypeError, KernelArgumentError
 from pygpukit.cutile.annotations import Marks, has_64_bits, is_constant, mark, marks_of
 from pygpukit.cutile.dtypes import DType, bool_, fits, float32, int32, int64, named
 from pygpukit.cutile.tile import is_number, plain_number
-from pygpukit.ops.operands import is_array, overlaps, same_view, span
+from pygpukit.ops.operands import is_aligned, is_array, overlaps, same_view, span
 
 _CODES = {dtype.name: code for code, dtype in enumerate(ALL_DTYPES)}
 _ALIGNED = 16  # bytes, of what bulk copies move
@@ -137,7 +137,7 @@ def _array(what: str, array: Any, marks: Marks, groups: tuple[str, ...]) -> Arra
         tuple(one if at in unit else None for at, one in enumerate(strides)),
         tuple(step if one % step == 0 else 1 for one in strides),
         tuple(step if one % step == 0 else 1 for one in array.shape),
-        _ALIGNED if array.device_ptr % _ALIGNED == 0 else 1,
+        _ALIGNED if is_aligned(array, _ALIGNED) else 1,
         groups,
         any(one == 0 and extent > 1 for one, extent in zip(strides, array.shape, strict=True)),
     )

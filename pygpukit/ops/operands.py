@@ -133,10 +133,18 @@ def may_share_memory(a: GPUArray, b: GPUArray) -> bool:
     return a_low < b_high and b_low < a_high
 
 
-def _place(array: GPUArray) -> tuple[int, int]:
+def _place(array: native.ArrayBase) -> tuple[int, int]:
     """Where the first element is: block and offset in it. Memory of other libraries is one block, 0, by address."""
     block = array.block
     return block, array.offset if block else array.device_ptr
+
+
+def is_aligned(array: native.ArrayBase, boundary: int) -> bool:
+    """True where the first element's address is a multiple of `boundary`, at most 256: the pool's blocks begin at such.
+
+    For those it follows from the layout alone and no address is read, so that prepared calls may ask.
+    """
+    return _place(array)[1] % boundary == 0
 
 
 def span(array: GPUArray) -> tuple[GPUArray, int]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pygpukit._core import native
 from pygpukit.core.backend import is_sim
 from pygpukit.core.device import device_facts
 from pygpukit.core.errors import GPUError, KernelArgumentError
+from pygpukit.jit.launch.written import Arguments, Extents, Grid, extents
 from pygpukit.ops.operands import is_array, span
 from pygpukit.triton.array import plain
 from pygpukit.triton.available import get_triton
 from pygpukit.triton.build import Build, build
-from pygpukit.triton.specialise import Specialisation, specialise
+from pygpukit.triton.specialise import Param, Specialisation, parameters, specialise
 
-Grid = int | tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]]
+_MAX_BLOCKS = (1 << 31) - 1  # along x; the driver tells of y and z
 
 
 class Kernel:
@@ -32,7 +33,8 @@ class Kernel:
     Arguments are GPUArrays, TritonArrays, numbers and None, by position or name; grid is an int, a tuple of one to
     three, or a function of the arguments by name that gives one. Names that are no parameters are options of the
     compiler. It is compiled for each combination of types, constants and alignments by Triton itself, once, and kept by
-    Triton on disk. The launch goes through the same function as every other: streams, shares, records and graphs hold.
+    Triton on disk. It is launched through the same function as every other: streams, shares, records and graphs hold.
+    A launch with the layouts and numbers of an earlier one repeats that one without working anything out.
     Views are taken by their first element: pass their strides.
 
     On the simulated device Triton's interpreter runs it, which needs no PyTorch either, but TRITON_INTERPRET=1 before
@@ -58,54 +60,38 @@ class Kernel:
         if hasattr(function, "configs"):
             raise TypeError(f"Kernel: {function!r:.80} is autotuned, by PyTorch; give the @triton.jit function itself")
         self.function, self.name = function, str(function.fn.__name__)
-        self._signature = inspect.signature(function.fn)
+        self._arguments = Arguments(function.fn)
+        self._params = parameters(function.params) if hasattr(function, "params") else None
         self._kernels: dict[tuple[int, Specialisation], tuple[Build, native.Kernel]] = {}
+        self._call = native.Prepared(self._launch)
 
     def __getitem__(self, grid: Grid) -> Callable[..., None]:
         """The launcher for a grid."""
-
-        def launch(*args: Any, **kwargs: Any) -> None:
-            options = {name: kwargs.pop(name) for name in [*kwargs] if name not in self._signature.parameters}
-            try:
-                bound = self._signature.bind(*map(plain, args), **{name: plain(one) for name, one in kwargs.items()})
-            except TypeError as error:
-                raise KernelArgumentError(f"{self.name}(): {error}", "") from None
-            bound.apply_defaults()
-            self._launch(self._extents(grid, bound.arguments), bound.arguments, options)
-
-        return launch
+        return partial(self._launch_by, grid) if callable(grid) else partial(self._call, grid)
 
     def build(self, sm: int, /, *args: Any, **kwargs: Any) -> Build:
         """Compile for an architecture, sm=90 for SM 9.0, and these arguments, without launching: no GPU is needed."""
-        self._check_compiles()
-        options = {name: kwargs.pop(name) for name in [*kwargs] if name not in self._signature.parameters}
-        bound = self._signature.bind(*map(plain, args), **{name: plain(one) for name, one in kwargs.items()})
-        bound.apply_defaults()
-        return build(self.function, specialise(self.name, self.function.params, bound.arguments, options), sm)
+        arguments, options = self._bound(args, kwargs)
+        return build(self.function, specialise(self.name, self._compilable(), arguments, options), sm)
 
-    def _extents(self, grid: Grid, arguments: Mapping[str, Any]) -> tuple[int, int, int]:
-        value = grid(arguments) if callable(grid) else grid
-        extents = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        whole = all(type(one) is int and one >= 0 for one in extents)
-        if not whole or not 1 <= len(extents) <= 3:
-            raise KernelArgumentError(f"{self.name}(): grid={value!r}; give one to three whole numbers", "grid")
-        x, y, z = (*extents, 1, 1, 1)[:3]
-        return x, y, z
+    def _launch_by(self, grid: Callable[[Mapping[str, Any]], Extents], /, *args: Any, **kwargs: Any) -> None:
+        """Launch over the grid that a function of the arguments gives."""
+        self._call(grid(self._bound(args, kwargs)[0]), *args, **kwargs)
 
-    def _launch(self, extents: tuple[int, int, int], arguments: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        if 0 in extents:
+    def _launch(self, grid: Extents, /, *args: Any, **kwargs: Any) -> None:
+        """Launch, as written: a prepared call repeats what this does with arrays and numbers alike."""
+        arguments, options = self._bound(args, kwargs)
+        x, y, z = extents(self.name, grid, _MAX_BLOCKS)
+        if 0 in (x, y, z):
             return
         if is_sim():
             from pygpukit.triton.interpret import interpret
 
-            interpret(self.function, self.name, extents, arguments)
+            interpret(self.function, self.name, (x, y, z), arguments)
             return
-        self._check_compiles()
-        specialisation = specialise(self.name, self.function.params, arguments, options)
+        specialisation = specialise(self.name, self._compilable(), arguments, options)
         built, kernel = self._loaded(specialisation)
-        values = list(arguments.values())
-        passed = [self._operand(name, values[at]) for at, name, _ in specialisation.passed]
-        x, y, z = extents
+        passed = [self._operand(name, arguments[name]) for _, name, _ in specialisation.passed]
         bound = kernel.bind(
             (x * built.cluster, y, z),
             (32 * built.warps, 1, 1),
@@ -116,12 +102,21 @@ class Kernel:
         )
         bound(*passed, *(None,) * built.scratch)
 
-    def _check_compiles(self) -> None:
-        if not hasattr(self.function, "params"):
+    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The arguments by name, and the options of the compiler, which are no parameters."""
+        names = self._arguments.names
+        options = {name: value for name, value in kwargs.items() if name not in names}
+        named = {name: plain(value) for name, value in kwargs.items() if name in names}
+        return self._arguments.bind(tuple([plain(one) for one in args]), named), options
+
+    def _compilable(self) -> tuple[Param, ...]:
+        """The parameters, as the compiler has them. Raises GPUError where there is none."""
+        if self._params is None:
             raise GPUError(
                 f"{self.name} was made for Triton's interpreter: set TRITON_INTERPRET=0 before triton is imported to "
                 "compile it"
             )
+        return self._params
 
     def _operand(self, name: str, value: Any) -> Any:
         """The operand that the launch passes: of a view all that it spans, which begins at its first element."""
@@ -147,4 +142,4 @@ class Kernel:
         return self._kernels[key]
 
     def __repr__(self) -> str:
-        return f"<gp.triton.Kernel {self.name}{self._signature}>"
+        return f"<gp.triton.Kernel {self.name}{self._arguments.signature}>"

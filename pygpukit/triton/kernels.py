@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
+from pygpukit._core import native
 from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops.operands import check_array, check_devices
 from pygpukit.triton.array import TritonArray, plain
@@ -17,12 +19,26 @@ if TYPE_CHECKING:
 
     Operand = GPUArray | TritonArray
 
+_Call = ParamSpec("_Call")
+
 __all__ = ["layernorm", "rmsnorm", "rotary", "softmax"]
 
 _TYPES = ("float32", "float16", "bfloat16")
 _MAX_COLUMNS = 65536  # a row is in the registers of one block
 
 
+def _prepared(function: Callable[_Call, None]) -> Callable[_Call, None]:
+    """Decorator: the arrays of TritonArrays are taken, and a call is worked out once for their layouts."""
+    call = native.Prepared(function)
+
+    @wraps(function)
+    def run(*args: _Call.args, **kwargs: _Call.kwargs) -> None:
+        call(*[plain(one) for one in args], **{name: plain(one) for name, one in kwargs.items()})
+
+    return run
+
+
+@_prepared
 def rmsnorm(x: Operand, weight: Operand, out: Operand, eps: float = 1e-6) -> None:
     """out = x / sqrt(mean(x * x) + eps) * weight along the last axis.
 
@@ -51,6 +67,7 @@ def rmsnorm(x: Operand, weight: Operand, out: Operand, eps: float = 1e-6) -> Non
         _kernel("rmsnorm")[x.size // n](x, weight, out, n, float(eps), **_settings(n))
 
 
+@_prepared
 def layernorm(x: Operand, weight: Operand, out: Operand, bias: Operand | None = None, eps: float = 1e-5) -> None:
     """out = (x - mean) / sqrt(variance + eps) * weight + bias along the last axis. Parameters, errors: as rmsnorm()."""
     x, out, n = _rows("layernorm", x, out)
@@ -61,6 +78,7 @@ def layernorm(x: Operand, weight: Operand, out: Operand, bias: Operand | None = 
         _kernel("layernorm")[x.size // n](x, weight, shift, out, n, float(eps), **settings)
 
 
+@_prepared
 def softmax(x: Operand, out: Operand) -> None:
     """out = exp(x - max) / sum(exp(x - max)) along the last axis. Parameters, errors: as rmsnorm()."""
     x, out, n = _rows("softmax", x, out)
@@ -68,6 +86,7 @@ def softmax(x: Operand, out: Operand) -> None:
         _kernel("softmax")[x.size // n](x, out, n, **_settings(n))
 
 
+@_prepared
 def rotary(x: Operand, cos: Operand, sin: Operand, out: Operand) -> None:
     """out = x with the halves of each head rotated by its position's angles.
 
@@ -120,7 +139,7 @@ def _vector(what: str, weight: Operand, n: int) -> GPUArray:
 
 
 def _checked(what: str, value: Operand) -> GPUArray:
-    array = check_array(plain(value), what)
+    array = check_array(value, what)
     if array.dtype.name not in _TYPES:
         raise DTypeError(f"{what} is {array.dtype}, must be {', '.join(_TYPES)}")
     if not array.is_contiguous():

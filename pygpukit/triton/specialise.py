@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Protocol
 
 from pygpukit._core import native
 from pygpukit.core.dtypes import DTYPES as ALL_DTYPES
 from pygpukit.core.errors import DTypeError, KernelArgumentError
+from pygpukit.ops.operands import is_aligned
 from pygpukit.triton.array import DTYPES
 
 _CODES = {dtype.name: code for code, dtype in enumerate(ALL_DTYPES)}
@@ -16,16 +18,42 @@ _SCALARS = {"i32": ("int32", 4), "i64": ("int64", 8), "u64": ("uint64", 8), "fp3
 _ALIGNED = 16
 
 
+class Param(Protocol):
+    """A parameter, as Triton describes it."""
+
+    name: str
+    is_constexpr: bool
+    is_const: bool
+    do_not_specialize: bool
+    do_not_specialize_on_alignment: bool
+
+
+def parameters(params: Iterable[Param]) -> tuple[Param, ...]:
+    """The same parameters, each question answered once: Triton reads annotations anew each time."""
+    return tuple(
+        SimpleNamespace(
+            name=one.name,
+            is_constexpr=bool(one.is_constexpr),
+            is_const=bool(one.is_const),
+            do_not_specialize=bool(one.do_not_specialize),
+            do_not_specialize_on_alignment=bool(one.do_not_specialize_on_alignment),
+        )
+        for one in params
+    )
+
+
 @dataclass(frozen=True)
 class Specialisation:
     """The values that a kernel is compiled for; the key of the result.
 
     types: Triton's of each parameter, "constexpr" for one that is built in. constants: (position, value) of those.
-    aligned: positions of arrays and integers that are multiples of 16. options: of the compiler, such as num_warps.
+    kinds: their types, because 1, True and 1.0 are equal. aligned: positions of arrays and integers that are multiples
+    of 16. options: of the compiler, such as num_warps.
     """
 
     types: tuple[tuple[str, str], ...]
     constants: tuple[tuple[int, Any], ...]
+    kinds: tuple[type, ...]
     aligned: tuple[int, ...]
     options: tuple[tuple[str, Any], ...]
 
@@ -45,7 +73,9 @@ class Specialisation:
         ]
 
 
-def specialise(kernel: str, params: Any, arguments: Mapping[str, Any], options: Mapping[str, Any]) -> Specialisation:
+def specialise(
+    kernel: str, params: Iterable[Param], arguments: Mapping[str, Any], options: Mapping[str, Any]
+) -> Specialisation:
     """The specialisation of a call. params: of Triton's function. Raises KernelArgumentError, DTypeError."""
     types, constants, aligned = [], [], []
     for at, param in enumerate(params):
@@ -54,7 +84,7 @@ def specialise(kernel: str, params: Any, arguments: Mapping[str, Any], options: 
             types.append((param.name, "constexpr"))
             constants.append((at, value))
             continue
-        kind = _type(kernel, param.name, value, bool(param.is_const))
+        kind = _type(kernel, param.name, value, param.is_const)
         specialises = not param.do_not_specialize
         if value is None or (kind in ("i32", "i64") and value == 1 and specialises):
             types.append((param.name, "constexpr"))
@@ -63,12 +93,13 @@ def specialise(kernel: str, params: Any, arguments: Mapping[str, Any], options: 
         types.append((param.name, kind))
         if specialises and not param.do_not_specialize_on_alignment and _is_aligned(value):
             aligned.append(at)
-    return Specialisation(tuple(types), tuple(constants), tuple(aligned), tuple(sorted(options.items())))
+    kinds = tuple(type(value) for _, value in constants)
+    return Specialisation(tuple(types), tuple(constants), kinds, tuple(aligned), tuple(sorted(options.items())))
 
 
 def _is_aligned(value: Any) -> bool:
     if isinstance(value, native.ArrayBase):
-        return bool(value.device_ptr % _ALIGNED == 0)
+        return is_aligned(value, _ALIGNED)
     return type(value) is int and value % _ALIGNED == 0
 
 

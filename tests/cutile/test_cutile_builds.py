@@ -23,7 +23,7 @@ compiles = pytest.mark.skipif(
 
 
 def facts(kernel: Kernel, *arguments: Any) -> tuple[Any, ...]:
-    return facts_of(kernel.function, kernel._bound(arguments, {}))
+    return facts_of(kernel.function, kernel._arguments.bind(arguments, {}))
 
 
 @ct.kernel
@@ -57,7 +57,7 @@ def test_what_is_known_of_arguments_is_the_key_of_a_kernel() -> None:
 
 def test_a_launch_passes_addresses_extents_and_strides() -> None:
     values = arguments()
-    bound = every_kind._bound(values, {})
+    bound = every_kind._arguments.bind(values, {})
     plan, operands = passed(facts_of(every_kind.function, bound), bound)
     assert [size for _, _, _, size in plan] == [8, 4, 4, 4, 4, 1, 4, 4, 8, 8, 4, 4, 8, 4, 4, 8, 8, 8]
     assert [name for name, *_ in plan][:5] == ["x", "x.shape[0]", "x.shape[1]", "x.strides[0]", "x.strides[1]"]
@@ -110,7 +110,7 @@ def test_cutiles_compiler_takes_what_the_interpreter_takes_and_the_parameters_ar
     for kernel, values in calls():
         image = kernel.build("sm_90", *values)
         assert list(image.symbols) == [kernel.name]
-        bound = kernel._bound(values, {})
+        bound = kernel._arguments.bind(values, {})
         plan, _ = passed(facts_of(kernel.function, bound), bound)
         assert parameters(image.image) == [size for *_, size in plan], kernel
 
@@ -139,13 +139,14 @@ def test_a_launch_hands_to_the_driver_what_the_kernel_takes(tmp_path: Path) -> N
     source = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n" + LAUNCHES
     written = run(source, build() / "mock", **settings).split()
     launches = [line for line in log.read_text().splitlines() if "cuLaunchKernel" in line and "add" in line]
-    assert written[0] == "cuda" and len(launches) == 2, log.read_text()
-    arrays = [int(one).to_bytes(8, "little").hex() + ",64000000,01000000" for one in written[1:4]]
-    for line in launches:
-        assert "grid 7,1,1 block 1,1,1" in line and f"params {','.join(arrays)}" in line
+    assert written[0] == "cuda" and len(launches) == 4, log.read_text()
+    x, *others, another = [int(one).to_bytes(8, "little").hex() + ",64000000,01000000" for one in written[1:5]]
+    for line, first in zip(launches, (x, x, another, x), strict=True):
+        assert "grid 7,1,1 block 1,1,1" in line and f"params {','.join([first, *others])}" in line
 
 
 LAUNCHES = """
+from pygpukit._core import native
 import cutile_samples as samples
 x, y, z = gp.empty(100), gp.empty(100), gp.empty(100)
 print(gp.backend(), x.device_ptr, y.device_ptr, z.device_ptr)
@@ -153,6 +154,13 @@ samples.add[7](x, y, z, 16)
 gp.cutile.launch(gp.Stream(), (7,), samples.add, (x, y, z, 16))
 gp.synchronize()
 assert len(samples.add._kernels) == 1
+used = native.prepared_calls()["used"]
+another = gp.empty(100)
+print(another.device_ptr)
+for one in (another, x):
+    samples.add[7](one, y, z, 16)
+gp.synchronize()
+assert native.prepared_calls()["used"] == used + 2 and len(samples.add._kernels) == 1
 """
 
 

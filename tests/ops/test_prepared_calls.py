@@ -6,6 +6,7 @@ Kernels run on the simulator; the simulated device prepares calls for these test
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -162,6 +163,65 @@ def test_what_cannot_be_repeated_runs_as_written() -> None:
     check("from the host", lambda x: gp.from_numpy(A))
     check("a stream", lambda x: native.set_current_stream(native.current_stream()))
     check("foreign", lambda x: native.wrap(0, 0, (0,), "float32"))
+
+
+def test_launches_with_numbers_are_repeated_and_those_with_what_may_change_are_not() -> None:
+    kernel = gp.jit(
+        """extern "C" __global__ void put(float *x, int n, float by, bool flag, float *none, double far)
+        { int i = threadIdx.x; if (i < n) x[i] += flag && none == nullptr ? by + (float)far : -1; }"""
+    )[1, 64]
+    calls: list[Any] = []
+
+    @prepared
+    def put(x: gp.GPUArray, n: int, by: float) -> None:
+        calls.append(n)
+        kernel(x, n, by, True, None, 0.25)
+
+    @prepared
+    def put_of_numpy(x: gp.GPUArray) -> None:
+        calls.append("numpy")
+        kernel(x, np.int32(2), 0.5, True, None, 0.25)
+
+    rng = np.random.default_rng()
+    for n, by in ((3, 0.5), (64, -2.0), (3, 0.5), (0, 1.0)):
+        for _ in range(2):
+            values = rng.standard_normal(64, np.float32)
+            x = gp.from_numpy(values)
+            put(x, n, by)
+            values[:n] += np.float32(by + 0.25)
+            np.testing.assert_array_equal(x.to_numpy(), values)
+    assert calls == [3, 64, 0]
+    for _ in range(2):
+        put_of_numpy(gp.zeros(64))
+    assert calls[3:] == ["numpy"] * 2
+
+
+def test_work_of_the_host_is_not_repeated_without_it() -> None:
+    ran: list[int] = []
+
+    @prepared
+    def on_the_host(x: gp.GPUArray) -> None:
+        native.host_launch("host", lambda: ran.append(1), [x])
+
+    for _ in range(3):
+        on_the_host(gp.zeros(4))
+    assert len(ran) == 3
+
+
+def test_what_prepares_its_own_method_is_collected() -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.call = native.Prepared(self.run)
+
+        def run(self, x: gp.GPUArray) -> None:
+            pass
+
+    owner = Owner()
+    owner.call(gp.zeros(2))
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
 
 
 def test_arrays_of_earlier_calls_are_not_kept() -> None:

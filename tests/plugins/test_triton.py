@@ -122,6 +122,11 @@ def test_a_specialisation_says_types_constants_and_alignment() -> None:
     ]  # fmt: skip
 
 
+def test_numbers_that_are_equal_and_of_other_types_are_other_constants() -> None:
+    made = {specialise("k", [Param("C", is_constexpr=True)], {"C": value}, {}) for value in (1, True, 1.0)}
+    assert len(made) == 3
+
+
 @pytest.mark.parametrize(("value", "kind"), [(2**31 - 1, "i32"), (-(2**31), "i32"), (2**31, "i64"), (2**63, "u64")])
 def test_an_integer_has_the_least_type_that_holds_it(value: int, kind: str) -> None:
     assert specialise("k", [Param("n", do_not_specialize=True)], {"n": value}, {}).types == (("n", kind),)

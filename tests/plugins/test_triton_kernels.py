@@ -45,16 +45,18 @@ def test_a_launch_passes_what_the_compiled_kernel_takes(tmp_path: Path, monkeypa
     settings = {"MOCK_CUDA_LOG": str(log), "PYGPUKIT_CACHE_DIR": str(tmp_path / "cache"), "TRITON_INTERPRET": "0"}
     written = run(LAUNCHES, build() / "mock", TRITON_CACHE_DIR=str(tmp_path / "triton"), **settings).split()
     launches = [line for line in log.read_text().splitlines() if "cuLaunchKernel" in line and "rmsnorm" in line]
-    assert len(launches) == 2 and written[0] == "cuda", log.read_text()
-    x, weight, out = (int(number).to_bytes(8, "little").hex() for number in written[1:4])
+    assert len(launches) == 6 and written[0] == "cuda", log.read_text()
+    x, weight, out, other = (int(number).to_bytes(8, "little").hex() for number in [*written[1:4], written[5]])
     eps = struct.pack("<f", 1e-5).hex()
     scratch = ",".join(["0" * 16] * int(written[4]))
-    for line, n in zip(launches, (37, 48), strict=True):
+    repeated = [(x, 37), (other, 37), (x, 48), (other, 48)]
+    for line, (first, n) in zip(launches, [(x, 37), (x, 48), *repeated], strict=True):
         assert "grid 3,1,1 block 64,1,1" in line
-        assert f"params {x},{weight},{out},{n.to_bytes(4, 'little').hex()},{eps},{scratch}" in line
+        assert f"params {first},{weight},{out},{n.to_bytes(4, 'little').hex()},{eps},{scratch}" in line
 
 
 LAUNCHES = """
+from pygpukit._core import native
 from pygpukit.triton import kernels
 kernel = kernels._kernel("rmsnorm")
 x, weight, out = gp.empty((3, 48)), gp.empty(48), gp.empty((3, 48))
@@ -63,8 +65,14 @@ print(gp.backend(), x.device_ptr, weight.device_ptr, out.device_ptr, built.scrat
 for n in (37, 48):
     kernel[3](x, weight, out, n, 1e-5, BLOCK=64, num_warps=2)
     kernel[0](x, weight, out, n, 1e-5, BLOCK=64, num_warps=2)
-gp.synchronize()
 assert len(kernel._kernels) == 2  # 48 is a multiple of 16
+other, used = gp.empty((3, 48)), native.prepared_calls()["used"]
+print(other.device_ptr)
+for n in (37, 48):
+    kernel[3](x, weight, out, n, 1e-5, BLOCK=64, num_warps=2)
+    kernel[lambda one: (one["n"] // one["n"] * 3,)](other, weight, out, n, eps=1e-5, BLOCK=64, num_warps=2)
+assert native.prepared_calls()["used"] == used + 2, "what was launched like this before is repeated"
+gp.synchronize()
 """
 
 
