@@ -188,6 +188,23 @@ def external_stream(handle: int, owner: Any) -> Stream:
 def order_streams(first: int, then: int) -> None:
     """By handle: work queued on `then` from now on starts after what is queued on `first`. Nothing waits here."""
 
+# ---- peers ----
+def copy_peer(dst: ArrayBase, src: ArrayBase) -> None:
+    """Copies a dense array to one on another device, in the order of both sides' streams; straight where the source's
+    device can access the other's memory, which is enabled."""
+
+def peer_info(device: int, peer: int) -> dict[str, Any]:
+    """access, enabled; atomics and performance_rank (-1: unknown), bytes_per_s and latency_s (0: unknown)."""
+
+def peer_enable(device: int, peer: int) -> None:
+    """The device may read and write the peer's memory from now on."""
+
+def peer_traffic(device: int, peer: int) -> tuple[int, int, int]:
+    """Copies so far, bytes without the host, and bytes by way of it."""
+
+def sim_fail_link(from_: int, to: int, copies: int = 0) -> None:
+    """The copy after so many more over a link of simulated devices fails."""
+
 # ---- asynchronous transfers ----
 def begin_transfer(array: ArrayBase, stream: Stream | None = None) -> tuple[int, int, list[int]]:
     """Pins a contiguous array for a transfer: (address, bytes, handles of streams whose work so far comes first). Waits for earlier

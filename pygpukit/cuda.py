@@ -10,8 +10,10 @@ from pygpukit._core import native
 from pygpukit.core.device import DeviceInfo, DeviceLike, get_device_info, get_memory_info, index_of
 from pygpukit.core.device import current_device as _work_on
 from pygpukit.core.device import device_count as device_count
+from pygpukit.core.peers import can_access_peer as can_access_peer
+from pygpukit.core.peers import enable_peer_access as enable_peer_access
 
-__all__ = ["Device", "current_device", "device_count"]
+__all__ = ["Device", "can_access_peer", "current_device", "device_count", "enable_peer_access"]
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@
 #include "bindings/host_model.h"
 #include "bindings/kernel.h"
 #include "bindings/nvrtc.h"
+#include "bindings/peers.h"
 #include "bindings/prepared.h"
 #include "bindings/resident.h"
 #include "bindings/session.h"
@@ -41,6 +42,7 @@ PYBIND11_MODULE(native, m) {
   pk::bind_copies(m);
   pk::bind_host_model(m);
   pk::bind_transfers(m);
+  pk::bind_peers(m);
   pk::bind_dlpack(m);
   pk::bind_nvrtc(m);
   pk::bind_sessions(m);

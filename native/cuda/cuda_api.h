@@ -25,6 +25,7 @@ using HostFunction = void (*)(void *);
 
 constexpr Result kErrorStubLibrary = 34;
 constexpr Result kErrorInvalidContext = 201;
+constexpr Result kErrorPeerAccessAlreadyEnabled = 704;
 
 struct Uuid {
   uint8_t bytes[16];
@@ -193,6 +194,11 @@ enum DeviceAttribute : int32_t {
   kMpsEnabled = 133,
 };
 
+enum PeerAttribute : int32_t {
+  kPeerPerformanceRank = 1,
+  kPeerNativeAtomics = 3,
+};
+
 enum FunctionAttribute : int32_t {
   kFunctionMaxThreads = 0,
   kFunctionStaticShared = 1,
@@ -296,7 +302,12 @@ enum FunctionAttribute : int32_t {
     const TextureDescriptor *how, const void *view))                                                                 \
   X(cuTexObjectDestroy, 5000, required, (uint64_t object))                                                           \
   X(cuSurfObjectCreate, 5000, required, (uint64_t *object, const ResourceDescriptor *resource))                      \
-  X(cuSurfObjectDestroy, 5000, required, (uint64_t object))
+  X(cuSurfObjectDestroy, 5000, required, (uint64_t object))                                                          \
+  X(cuDeviceCanAccessPeer, 4000, optional, (int32_t *access, int32_t device, int32_t peer))                          \
+  X(cuDeviceGetP2PAttribute, 8000, optional, (int32_t *value, int32_t attribute, int32_t device, int32_t peer))      \
+  X(cuCtxEnablePeerAccess, 4000, optional, (Handle peer_context, uint32_t flags))                                    \
+  X(cuMemcpyPeerAsync, 4000, optional, (Address dst, Handle dst_context, Address src, Handle src_context,            \
+    size_t bytes, Handle stream))
 // clang-format on
 
 struct Api {

@@ -44,6 +44,8 @@ pk_status check_ordinal(int32_t device) {
 
 }  // namespace
 
+int32_t current_ordinal() { return t_device; }
+
 const Device *current_device() { return t_device >= 0 ? &library().devices[t_device] : nullptr; }
 
 pk_status device_count(int32_t *count) {
@@ -51,14 +53,29 @@ pk_status device_count(int32_t *count) {
   return PK_OK;
 }
 
-pk_status device_use(int32_t device) {
+static pk_status find_context(int32_t device, Handle *context) {
   if (pk_status status = check_ordinal(device)) return status;
   const std::string &refusal = library().devices[device].refusal;
   if (!refusal.empty()) return fail(PK_ERROR_NOT_SUPPORTED, "device_use", refusal.c_str());
   if (g_contexts[device].handle.load(std::memory_order_acquire) == 0) {
     if (pk_status status = retain(device)) return status;
   }
-  const Handle handle = g_contexts[device].handle.load(std::memory_order_acquire);
+  *context = g_contexts[device].handle.load(std::memory_order_acquire);
+  return PK_OK;
+}
+
+pk_status context_of(int32_t device, Handle *context) {
+  Handle before = 0;
+  const bool known = g_api.cuCtxGetCurrent(&before) == 0;
+  const pk_status status = find_context(device, context);
+  Handle now = 0;
+  if (known && g_api.cuCtxGetCurrent(&now) == 0 && now != before) g_api.cuCtxSetCurrent(before);
+  return status;
+}
+
+pk_status device_use(int32_t device) {
+  Handle handle = 0;
+  if (pk_status status = find_context(device, &handle)) return status;
   t_device = device;
   // Asked of the driver, not remembered: another library may have made its own context current on this thread.
   Handle current = 0;

@@ -69,6 +69,9 @@ static const pk_driver kTable = {
     .texture_destroy = texture_destroy,
     .surface_create = surface_create,
     .surface_destroy = surface_destroy,
+    .peer_info = peer_info,
+    .peer_enable = peer_enable,
+    .copy_peer = copy_peer,
 };
 
 }  // namespace pk::cuda

@@ -11,6 +11,8 @@ pk_status device_use(int32_t device);
 pk_status device_wait();
 pk_status memory_info(uint64_t *free_bytes, uint64_t *total_bytes);
 const Device *current_device();                                 // of this thread; null before device_use()
+int32_t current_ordinal();                                      // its number; -1 before device_use()
+pk_status context_of(int32_t device, Handle *context);          // made on first use; the current one stays
 pk_status clamp_priority(int32_t requested, int32_t *allowed);  // to the current device's range
 
 // memory.cpp
@@ -25,6 +27,9 @@ pk_status physical_export(uint64_t physical, int32_t *fd);
 pk_status physical_import(int32_t fd, uint64_t bytes, uint64_t *physical);
 pk_status host_alloc(uint64_t bytes, void **host);
 pk_status host_free(void *host);
+// A device gets access to what is mapped on another one, and to what will be.
+pk_status share_memory(int32_t owner, int32_t with);
+bool shares_memory(int32_t owner, int32_t with);
 
 // copy.cpp
 pk_status copy_h2d(uint64_t dst, const void *src, uint64_t bytes, uint64_t stream);
@@ -82,5 +87,11 @@ pk_status texture_create(const pk_texture *texture, uint64_t *object);
 pk_status texture_destroy(uint64_t object);
 pk_status surface_create(uint64_t array, uint64_t *object);
 pk_status surface_destroy(uint64_t object);
+
+// peers.cpp
+pk_status peer_info(int32_t device, int32_t peer, pk_peer_info *info);
+pk_status peer_enable(int32_t peer);
+pk_status copy_peer(uint64_t dst, int32_t dst_device, uint64_t src, int32_t src_device, uint64_t bytes,
+                    uint64_t stream);
 
 }  // namespace pk::cuda

@@ -103,6 +103,7 @@ const pk_driver *order_driver(const pk_driver *raw) {
   PK_ORDERED(capture_begin, 0);
   PK_ORDERED(graph_launch, 1);
   PK_ORDERED(array_copy, 1);
+  PK_ORDERED(copy_peer, 5);
   PK_FINAL(device_wait);
   PK_FINAL(graph_destroy);
   PK_FINAL(array_destroy);

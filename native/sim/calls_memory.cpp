@@ -102,17 +102,19 @@ pk_status HostFree(void *host) {
 pk_status CopyH2D(uint64_t dst, const void *src, uint64_t bytes, uint64_t stream) {
   const Place place = FindFree(stream);
   if (place.status) return place.status;
-  return EnqueueCopy(place.device, place.stream.get(), {dst, reinterpret_cast<uint64_t>(src), true, false, bytes});
+  return EnqueueCopy(place.device, place.stream.get(),
+                     {dst, reinterpret_cast<uint64_t>(src), place.device, nullptr, bytes});
 }
 pk_status CopyD2H(void *dst, uint64_t src, uint64_t bytes, uint64_t stream) {
   const Place place = FindFree(stream);
   if (place.status) return place.status;
-  return EnqueueCopy(place.device, place.stream.get(), {reinterpret_cast<uint64_t>(dst), src, false, true, bytes});
+  return EnqueueCopy(place.device, place.stream.get(),
+                     {reinterpret_cast<uint64_t>(dst), src, nullptr, place.device, bytes});
 }
 pk_status CopyD2D(uint64_t dst, uint64_t src, uint64_t bytes, uint64_t stream) {
   const Place place = FindFree(stream);
   if (place.status) return place.status;
-  return EnqueueCopy(place.device, place.stream.get(), {dst, src, true, true, bytes});
+  return EnqueueCopy(place.device, place.stream.get(), {dst, src, place.device, place.device, bytes});
 }
 pk_status FillMemory(uint64_t dst, uint32_t pattern, uint32_t width_bytes, uint64_t count, uint64_t stream) {
   const Place place = FindFree(stream);

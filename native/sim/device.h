@@ -24,7 +24,11 @@ class Device {
   const std::shared_ptr<Stream> default_stream;
 
   void Info(pk_device_info *info) const;
+  int index() const { return index_; }
   int sms() const { return config_.sms; }
+  // Whether it may access a peer's memory, and that it may from now on.
+  bool Reaches(int peer) const { return reached_ >> peer & 1; }
+  void Reach(int peer) { reached_ |= uint64_t{1} << peer; }
   double timeout_s() const { return config_.timeout_s; }
   // Nanoseconds that a copy of so many bytes should take, 0 for as fast as it goes.
   uint64_t CopyNanoseconds(uint64_t bytes) const;
@@ -47,6 +51,7 @@ class Device {
   const Config config_;
   std::atomic<pk_status> fault_{PK_OK};
   std::atomic<bool> halted_{false};
+  std::atomic<uint64_t> reached_{0};  // a bit a peer
   std::mutex mutex_;
   std::string fault_text_;
   Finding finding_;

@@ -80,6 +80,9 @@ const pk_driver kTable = {
     TextureDestroy,
     SurfaceCreate,
     SurfaceDestroy,
+    PeerInfo,
+    PeerEnable,
+    CopyPeer,
 };
 
 }  // namespace
@@ -94,11 +97,11 @@ const pk_driver *pk_sim_driver(const char **why) {
   if (!state) {
     Config config;
     if (!ParseConfig(getenv("PYGPUKIT_SIM"), getenv("PYGPUKIT_SIM_DEVICES"), getenv("PYGPUKIT_SIM_TIMEOUT_S"), &config,
-                     &reason)) {
+                     &reason) ||
+        !MakeState(config, getenv("PYGPUKIT_SIM_LINK"), getenv("PYGPUKIT_SIM_PEERS"), &reason)) {
       if (why) *why = reason.c_str();
       return nullptr;
     }
-    MakeState(config);
   }
   return &kTable;
 }

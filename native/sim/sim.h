@@ -61,6 +61,10 @@ pk_status pk_sim_clear_fault(void);
 /* Whether any simulated device has a fault now. Reads memory and takes no lock. */
 int32_t pk_sim_faulted(void);
 
+/* The copy after `copies` more that go from a device to another without the host fails, and with it the device that
+ * copies: PK_ERROR_NVLINK_UNCORRECTABLE. */
+pk_status pk_sim_fail_link(int32_t from, int32_t to, uint64_t copies);
+
 /* ---- checked kernels: images compiled with PK_SIM_CHECK defined (include/pk_sim_check_abi.h gives the modes) */
 
 /* The mode that a function's image was compiled for, 0 for a plain one. */

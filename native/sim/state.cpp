@@ -14,11 +14,14 @@ thread_local int current_device = -1;
 
 }  // namespace
 
-void MakeState(const Config &config) {
-  state = new State;
-  state->config = config;
-  for (int i = 0; i < config.devices; ++i) state->devices.push_back(new Device(i, config));
+bool MakeState(const Config &config, const char *link, const char *peers, std::string *why) {
+  auto fresh = std::make_unique<State>();
+  fresh->config = config;
+  if (!fresh->links.Parse(link, peers, config.devices, why)) return false;
+  for (int i = 0; i < config.devices; ++i) fresh->devices.push_back(new Device(i, config));
+  state = fresh.release();
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  return true;
 }
 
 pk_status CheckProcess() {

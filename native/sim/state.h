@@ -9,6 +9,7 @@
 #include "sim/config.h"
 #include "sim/device.h"
 #include "sim/handles.h"
+#include "sim/links.h"
 #include "sim/module.h"
 #include "sim/registry.h"
 #include "sim/status.h"
@@ -30,6 +31,7 @@ struct SmPartition {
 // Never destroyed: work may be under way when the process exits.
 struct State {
   Config config;
+  Links links;
   std::vector<Device *> devices;
   Handles<OwnedStream> streams{1};
   Handles<Event> events{2};
@@ -45,8 +47,8 @@ struct State {
 };
 extern State *state;  // null until the device is opened
 
-// Opens the devices. Called once.
-void MakeState(const Config &config);
+// Opens the devices. False and a sentence where the links are not understood.
+bool MakeState(const Config &config, const char *link, const char *peers, std::string *why);
 
 // An error in a process that was forked after that: it has none of the threads.
 pk_status CheckProcess();

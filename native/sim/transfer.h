@@ -10,7 +10,7 @@ namespace pygpukit::sim {
 // Device addresses are checked now, and again when the copy is done: memory unmapped in between is a fault.
 struct Copy {
   uint64_t target, source;
-  bool target_on_device, source_on_device;
+  Device *target_device, *source_device;  // null for the host
   uint64_t bytes;
 };
 

@@ -154,10 +154,12 @@ class GPUArray(Methods, native.ArrayBase):
         return dlpack.device_of(self)
 
     def to_device(self, device: DeviceLike, /, *, stream: int | None = None) -> GPUArray:
-        """The array itself when it is on that device, else a copy there, by way of the host and finished on return.
+        """The array itself when it is on that device, else a copy there, which is ordered as operations are.
 
-        device: its number, a gp.cuda.Device, or a text such as "cuda:1". stream: None only; work is ordered on the
-        current stream. Raises DeviceMismatchError for an unknown device.
+        It goes straight where the array's device can access the other's memory (gp.cuda.can_access_peer), else by way
+        of the host. device: its number, a gp.cuda.Device, or a text such as "cuda:1". stream: None only; the copy comes
+        after the work of both devices' streams, and later work there after the copy. Raises DeviceMismatchError for an
+        unknown device.
         """
         return dlpack.to_device(self, device, stream)
 

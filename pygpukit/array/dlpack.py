@@ -154,7 +154,14 @@ def to_device(array: GPUArray, device: DeviceLike, stream: Any) -> GPUArray:
     if stream is not None:
         raise ValueError(f"to_device: stream must be None, not {stream!r}; make a stream current with `with stream:`")
     place = index_of(device, "to_device")
-    return array if place == array.device else on_device(array.to_numpy(), array.shape, array.dtype, place)
+    if place == array.device:
+        return array
+    with current_device(array.device):
+        dense = array.contiguous()
+    with current_device(place):
+        result = native.empty(dense.shape, dense.dtype)
+    native.copy_peer(result, dense)
+    return result
 
 
 def on_device(host: Any, shape: tuple[int, ...], dtype: DataType, device: int) -> GPUArray:

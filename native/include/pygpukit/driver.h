@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PK_DRIVER_VERSION 5u
+#define PK_DRIVER_VERSION 6u
 
 typedef int32_t pk_status;
 
@@ -31,6 +31,8 @@ enum {
   PK_ERROR_NO_DEVICE = 100,
   PK_ERROR_INVALID_DEVICE = 101,
   PK_ERROR_INVALID_IMAGE = 200,
+  PK_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
+  PK_ERROR_NVLINK_UNCORRECTABLE = 220,
   PK_ERROR_INVALID_HANDLE = 400,
   PK_ERROR_NOT_FOUND = 500,
   PK_ERROR_NOT_READY = 600,
@@ -162,6 +164,16 @@ typedef struct pk_texture {
 /* Where linear and pitched memory of textures must begin, and what their rows' pitch must be a multiple of. */
 enum { PK_TEXTURE_ALIGNMENT = 512, PK_TEXTURE_PITCH_ALIGNMENT = 32 };
 
+/* What a device can do with the memory of another one, its peer. */
+typedef struct pk_peer_info {
+  double bytes_per_s;       /* of copies to the peer; 0 where nobody says */
+  double latency_s;         /* of one copy; 0 where nobody says */
+  int32_t access;           /* 1: its kernels can read and write it, and copies go without the host */
+  int32_t enabled;          /* 1: peer_enable() was called, so that they do */
+  int32_t atomics;          /* 1: atomic operations on it are atomic for both; -1 where nobody says */
+  int32_t performance_rank; /* of the link among those of the machine, 0 the fastest; -1 where nobody says */
+} pk_peer_info;
+
 typedef struct pk_driver {
   uint32_t version;
   uint32_t size_bytes;
@@ -260,6 +272,15 @@ typedef struct pk_driver {
   pk_status (*texture_destroy)(uint64_t object);
   pk_status (*surface_create)(uint64_t array, uint64_t *object); /* made with PK_ARRAY_SURFACE */
   pk_status (*surface_destroy)(uint64_t object);
+
+  /* Peers: devices that reach each other's memory. Never by multicast. */
+  pk_status (*peer_info)(int32_t device, int32_t peer, pk_peer_info *info);
+  /* The current device may from now on read and write what is mapped on the peer, and what will be; memory of another
+   * process that is mapped there excepted. Done already: PK_OK. */
+  pk_status (*peer_enable)(int32_t peer);
+  /* On a stream of the current device, which is one of the two. By way of the host unless access is enabled. */
+  pk_status (*copy_peer)(uint64_t dst, int32_t dst_device, uint64_t src, int32_t src_device, uint64_t bytes,
+                         uint64_t stream);
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */
@@ -267,7 +288,8 @@ const pk_driver *pk_cuda_driver(const char **why);
 /* NULL when pk_cuda_driver() gives a table; else the reason. Creates no context. */
 const char *pk_cuda_probe(void);
 /* The simulated devices. Reads PYGPUKIT_SIM once ("sms=8,memory=2GiB,copy_gbps=0,devices=1,workers=0") and
- * PYGPUKIT_SIM_DEVICES, which says how many devices alone; NULL and *why on a bad value. */
+ * PYGPUKIT_SIM_DEVICES, which says how many devices alone, PYGPUKIT_SIM_LINK and PYGPUKIT_SIM_PEERS, which say how they
+ * reach each other; NULL and *why on a bad value. */
 const pk_driver *pk_sim_driver(const char **why);
 
 #ifdef __cplusplus

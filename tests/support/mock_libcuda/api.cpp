@@ -199,6 +199,21 @@ Result cuCtxGetStreamPriorityRange(int32_t *least, int32_t *greatest) {
   return need_context();
 }
 
+Result cuDeviceCanAccessPeer(int32_t *access, int32_t, int32_t) {
+  *access = static_cast<int32_t>(setting("MOCK_CUDA_PEERS", 1));
+  return 0;
+}
+
+Result cuDeviceGetP2PAttribute(int32_t *value, int32_t attribute, int32_t, int32_t) {
+  *value = attribute == pk::cuda::kPeerNativeAtomics ? 1 : 0;
+  return 0;
+}
+
+Result cuCtxEnablePeerAccess(Handle peer_context, uint32_t flags) {
+  MOCK_CALL(cuCtxEnablePeerAccess, "%lx from %lx flags %u", peer_context, t_context, flags);
+  return need_context();
+}
+
 }  // namespace mock
 
 extern "C" __attribute__((visibility("default"))) pk::cuda::Result cuDriverGetVersion(int32_t *version) {

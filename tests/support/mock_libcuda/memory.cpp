@@ -146,9 +146,12 @@ Result cuMemUnmap(Address address, size_t bytes) {
 }
 
 Result cuMemSetAccess(Address address, size_t bytes, const MemAccessDesc *access, size_t count) {
-  MOCK_CALL(cuMemSetAccess, "%zu location %u:%d flags %u", bytes, access->location.type, access->location.id,
-            access->flags);
-  if (count != 1 || access->flags != pk::cuda::kAccessReadWrite || !is_mapped(address, bytes)) return 1;
+  for (size_t i = 0; i < count; ++i) {
+    MOCK_CALL(cuMemSetAccess, "%zu location %u:%d flags %u", bytes, access[i].location.type, access[i].location.id,
+              access[i].flags);
+    if (access[i].flags != pk::cuda::kAccessReadWrite) return 1;
+  }
+  if (count == 0 || !is_mapped(address, bytes)) return 1;
   return mprotect(reinterpret_cast<void *>(address), bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : 1;
 }
 
@@ -213,6 +216,14 @@ Result cuMemcpyDtoHAsync(void *dst, Address src, size_t bytes, Handle stream) {
 
 Result cuMemcpyDtoDAsync(Address dst, Address src, size_t bytes, Handle stream) {
   MOCK_CALL(cuMemcpyDtoDAsync, "%zu stream %lu", bytes, stream);
+  if (!is_mapped(dst, bytes) || !is_mapped(src, bytes)) return 1;
+  std::memmove(reinterpret_cast<void *>(dst), reinterpret_cast<const void *>(src), bytes);
+  return 0;
+}
+
+Result cuMemcpyPeerAsync(Address dst, Handle dst_context, Address src, Handle src_context, size_t bytes,
+                         Handle stream) {
+  MOCK_CALL(cuMemcpyPeerAsync, "%zu from %lx to %lx stream %lu", bytes, src_context, dst_context, stream);
   if (!is_mapped(dst, bytes) || !is_mapped(src, bytes)) return 1;
   std::memmove(reinterpret_cast<void *>(dst), reinterpret_cast<const void *>(src), bytes);
   return 0;

@@ -5,7 +5,8 @@
 // MOCK_CUDA_FAIL ("cuMemMap:2,..." = that call fails so), MOCK_CUDA_MEMORY (bytes, 1 GiB), MOCK_CUDA_SMS (132),
 // MOCK_CUDA_MPS (0; 1 = contexts are shared by a server; -1 = the driver does not know), MOCK_CUDA_LOG (a file that
 // gets one line a call), MOCK_CUDA_MEMLOCK (0; 1 = RLIMIT_MEMLOCK bounds pinned memory, also that of root),
-// MOCK_CUDA_CUBIN (a file: what PTX is assembled to), MOCK_CUDA_LINK_UNTIL (assembling waits for this file).
+// MOCK_CUDA_PEERS (1; 0 = no device accesses another's memory), MOCK_CUDA_CUBIN (a file: what PTX is assembled to),
+// MOCK_CUDA_LINK_UNTIL (assembling waits for this file).
 #pragma once
 #include <cstdarg>
 #include <cstdint>
