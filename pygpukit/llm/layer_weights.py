@@ -86,7 +86,7 @@ class LayerWeights:
             for role in roles
         ]
         columns = self._shapes[roles[0]][1]
-        return self._loader.linear(f"layers.{self.number:02d}/{label}", columns, parts, keeps=host.computes())
+        return self._loader.linear(f"layers.{self.number:02d}/{label}", columns, parts, as_one=not host.computes())
 
     def stacked_experts(self, gate: Gate, transposed: bool) -> Experts:
         """All experts of a mixture whose file has them in one tensor each. transposed: inputs are rows there."""

@@ -80,10 +80,10 @@ class TensorLoader:
         self._reads.__exit__(kind, error, trace)
 
     def linear(
-        self, label: str, columns: int, parts: Sequence[tuple[str | None, str | None, int]], *, keeps: bool = True
+        self, label: str, columns: int, parts: Sequence[tuple[str | None, str | None, int]], *, as_one: bool = False
     ) -> LinearBF16:
-        """One weight from one or more tensors, below each other, with their biases where the file has any. keeps:
-        false where no kernel reads it as it is stored."""
+        """One weight from one or more tensors, below each other, with their biases where the file has any. as_one:
+        kernels read it as it is stored only where all tensors are of one kind, with their columns in order."""
         rows = sum(count for *_, count in parts)
         biased = any(self.has(bias) for _, bias, _ in parts)
         bias = self._array((rows,), f"{label}.bias") if biased else None
@@ -93,11 +93,10 @@ class TensorLoader:
             int8 = self._int8(label, columns, parts, bias)
             if int8 is not None:
                 return int8
-        kept = [
-            (self._kept(tensor, count, columns, self._transposed) if keeps else None, count)
-            for tensor, _, count in parts
-        ]
+        kept = [(self._kept(tensor, count, columns, self._transposed), count) for tensor, _, count in parts]
         blocks = [(stored, count) for stored, count in kept if stored is not None]
+        if as_one and any(stored.kind != blocks[0][0].kind or stored.order is not None for stored, _ in blocks):
+            blocks = []
         weight: GPUArray | Blocks = (
             self._blocks(f"{label}.weight", columns, blocks)
             if len(blocks) == len(parts)

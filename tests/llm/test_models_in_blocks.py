@@ -120,7 +120,7 @@ def test_act_order_stays_in_blocks(kernels_on_sim: None, tmp_path: Path) -> None
     assert np.abs(found - expected).max() <= 0.08 * np.abs(expected).max()
 
 
-def test_experts_stay_in_blocks_on_the_host_and_elsewhere_it_is_told_that_they_do_not() -> None:
+def test_experts_stay_in_blocks_on_the_host() -> None:
     config = {**CONFIGS["qwen3_moe"], "intermediate_size": 64, "moe_intermediate_size": 64}
     checkpoint = BlocksCheckpoint(config, {"gate_proj": "Q4_0", "up_proj": "Q8_0", "down_proj": "Q5_0"})
     plain = MemoryCheckpoint(config, {name: checkpoint.read(name) for name in checkpoint.names()})
@@ -134,4 +134,22 @@ def test_experts_stay_in_blocks_on_the_host_and_elsewhere_it_is_told_that_they_d
     (found, tokens), (want, others) = (logits_of(one, prompt, 3) for one in (kept, values))
     assert tokens == others
     np.testing.assert_allclose(found, want, atol=2e-3)
-    assert from_checkpoint(checkpoint, dtype="bfloat16").expanded.keys() >= {"Q4_0", "Q8_0", "Q5_0"}
+
+
+def test_experts_stay_in_blocks_on_a_device_where_gate_and_up_are_of_one_kind(kernels_on_sim: None) -> None:
+    config = {**CONFIGS["qwen3_moe"], "num_hidden_layers": 1, "intermediate_size": 64, "moe_intermediate_size": 64}
+    mixed = BlocksCheckpoint(config, {"gate_proj": "Q4_0", "up_proj": "Q8_0", "down_proj": "Q5_0"})
+    experts = from_checkpoint(mixed, dtype="bfloat16", context=64).blocks[0].mlp.experts  # type: ignore[union-attr]
+    assert isinstance(experts.down.weight, Blocks) and not isinstance(experts.gate_up.weight, Blocks)
+    checkpoint = BlocksCheckpoint(config, {"gate_proj": "Q4_0", "up_proj": "Q4_0", "down_proj": "Q5_0"})
+    kept = from_checkpoint(checkpoint, dtype="bfloat16", context=64)
+    weights = [linear.weight for linear in kept.blocks[0].mlp.experts.linears]  # type: ignore[union-attr]
+    assert [part.kind for weight in weights for part in weight.parts] == ["Q4_0", "Q5_0"]  # type: ignore[union-attr]
+    assert "Q4_0" not in kept.expanded and "Q5_0" not in kept.expanded
+    prompt = [int(x) for x in np.random.default_rng(11).integers(0, 99, 9)]
+    found, tokens = logits_of(kept, prompt, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "_through_kernels", False)
+        expected, others = logits_of(from_checkpoint(checkpoint, dtype="bfloat16", context=64), prompt, 2)
+    same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=True)) if a != b), 2)
+    assert np.abs(found - expected)[: same + 1].max() <= 0.08 * np.abs(expected).max()

@@ -1,240 +1,24 @@
-// in_blocks.cu: products of rows with a weight in blocks of few bits, which is read as its file has it, and its values.
-//
-// A block of threads makes 16 columns of the result, or 8 of kSilu. Its warps take chunks of 256 of k in turn: chunk i
-// is warp i % 8's. cp.async brings the bytes of a chunk to shared memory, where lanes read codes, which tensor cores
-// multiply with x, exactly and summed in float32: from zero over the values of one scale, then scaled and added in
-// ascending order, last those of the warps. The order depends on k alone: a row has the same bits in any batch.
-#include "ahead.cuh"
-#include "blocks_of_256.cuh"
-#include "blocks_of_folders.cuh"
-#include "linear.cuh"
+// in_blocks.cu: products of rows with a weight in blocks of few bits, and its values.
+#include "in_blocks.cuh"
 #include "overlap.cuh"
 
 namespace pk {
 
-constexpr int kChunk = 256;        // of k, that a warp takes at a time
-constexpr int kTileRows = 16;      // of the weight, that a block takes
-constexpr int kStageRoom = 10240;  // bytes of shared memory that a warp may take
-
-struct BlocksCall {
-  long long n, k;             // columns of this result, of kSilu half of the weight's rows; elements of a row
-  long long row_bytes, size;  // of the weight: bytes of a row, and of all
-  long long first, stride;    // where the result's columns begin in a row of `out`, and elements of such a row
-  int rows, has_bias;
-};
-
-template <class Kind>
-struct Staged {  // a chunk of kTileRows rows, each from a multiple of 16 bytes on
-  static constexpr int kBytes = kChunk / Kind::kValues * Kind::kBytes;
-  static constexpr int kPieces = (kBytes + 14) / 16 + 1;
-  static constexpr int kPitch = 16 * (kPieces | 1);  // an odd number of pieces: eight rows are in different banks
-  static constexpr int kStage = kTileRows * kPitch;
-  static constexpr int kStages = kStageRoom / kStage < 1 ? 1 : kStageRoom / kStage > 4 ? 4 : kStageRoom / kStage;
-  static constexpr int kWarp = kStages * kStage;
-};
-
-// The row of the weight that stands in a tile's line; one that is there for lines behind the last.
-template <int kEpilogue>
-__device__ __forceinline__ long long weight_row(int line, long long n) {
-  constexpr int kOwn = kEpilogue == kSilu ? kTileRows / 2 : kTileRows;
-  long long row = static_cast<long long>(blockIdx.x) * kOwn + line % kOwn;
-  row = row < n ? row : n - 1;
-  return line < kOwn ? row : n + row;
-}
-
-// A warp's chunks of its tile's lines, on their way to its stages: two lanes bring a line.
-template <class Kind, int kEpilogue>
-struct Chunks {
-  using S = Staged<Kind>;
-  static constexpr int kEach = (S::kPieces + 1) / 2;  // of a lane
-  static_assert(kWarps * S::kBytes % 16 == 0, "all chunks of a warp begin as far from a multiple of 16");
-  const Byte *from;      // this lane's first piece of the next chunk
-  Byte *to;              // of the first stage
-  long long rest, left;  // bytes from there to the end of the weight; from the chunk to the end of the line
-  int low;               // of the chunk's first byte in its piece
-
-  __device__ __forceinline__ Chunks(Byte *memory, const Byte *w, const BlocksCall &call) {
-    const int lane = threadIdx.x % 32, line = lane / 2, skip = 16 * (lane % 2);
-    const long long begin = threadIdx.x / 32 * static_cast<long long>(S::kBytes);
-    const long long at = weight_row<kEpilogue>(line, call.n) * call.row_bytes + begin;
-    low = static_cast<int>(at % 16), left = call.row_bytes - begin;
-    from = w + (at - low + skip), rest = call.size - (at - low + skip);
-    to = memory + line * S::kPitch + skip;
-  }
-  // One cp.async group, empty behind the last chunk.
-  __device__ __forceinline__ void ask(int stage) {
-    const int bytes = left < S::kBytes ? static_cast<int>(left) : S::kBytes;
-    const int end = left > 0 ? low + bytes - 16 * static_cast<int>(threadIdx.x % 2) : 0;
-    Byte *const own = to + stage * S::kStage;
-#pragma unroll
-    for (int i = 0; i < kEach; ++i)
-      if (32 * i < end) {
-        if (rest >= 32 * i + 16)
-          copy_ahead<16>(own + 32 * i, from + 32 * i);
-        else
-          copy_ahead<16>(own + 32 * i, from + 32 * i, static_cast<int>(rest - 32 * i));
-      }
-    end_stage();
-    constexpr int kStep = kWarps * S::kBytes;
-    from += kStep, rest -= kStep, left -= kStep;
-  }
-};
-
-// c = a @ b^T, as mma(), which adds to c.
-__device__ __forceinline__ void mma_from_zero(float (&c)[4], const Pair (&a)[4], const Pair (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
-      : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
-}
-
-// Two rows of the weight, at `group` and group + 8 of the tile: 32 values of each, as mma() takes them.
-struct PartOfWeight {
-  Pair a[2][4];
-  Scales scales[2];
-
-  template <class Kind>
-  __device__ __forceinline__ void read(Kind, const Byte *const (&blocks)[2], int s) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      unsigned codes[2];
-      Kind::codes(blocks[i], s, threadIdx.x % 4, codes);
-      Kind::scales(blocks[i], s, scales[i]);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        Pair pairs[2];
-        to_pairs<Kind>(codes[half], pairs);
-        a[half][i] = pairs[0], a[half][2 + i] = pairs[1];
-      }
-    }
-  }
-};
-
-// x's values 4 four to 4 four + 3, and those 16 further, of one row; zeros where there is none.
-struct PartOfX {
-  uint2 halves[2];
-
-  __device__ __forceinline__ void read(const bfloat16_t *x, bool there) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      halves[half] = there ? *reinterpret_cast<const uint2 *>(x + 16 * half) : uint2{};
-  }
-};
-
-// sums += 32 of k of 16 rows of the weight and 8 rows of x.
-template <class Kind>
-__device__ __forceinline__ void add_part(const PartOfWeight &weight, const PartOfX &x, float (&sums)[4]) {
-  constexpr Pair kOnes[4] = {0x3f803f80u, 0x3f803f80u, 0x3f803f80u, 0x3f803f80u};
-  float product[2][4], total[2][4];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const Pair b[2] = {x.halves[half].x, x.halves[half].y};
-    if (half == 0 || Kind::kScales == 2) {
-      mma_from_zero(product[half], weight.a[half], b);
-      if (Kind::kHasMinimum) mma_from_zero(total[half], kOnes, b);
-    } else {
-      mma(bfloat16_t{}, product[0], weight.a[half], b);
-      if (Kind::kHasMinimum) mma(bfloat16_t{}, total[0], kOnes, b);
-    }
-  }
-#pragma unroll
-  for (int own = 0; own < Kind::kScales; ++own)
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      sums[i] = fmaf(weight.scales[i / 2].scale[own], product[own][i], sums[i]);
-      if (Kind::kHasMinimum) sums[i] = fmaf(-weight.scales[i / 2].minimum[own], total[own][i], sums[i]);
-    }
-}
-
-// A chunk that has come: sums += its products. x: at the chunk's values of row `group`; parts: of 32 values, all where
-// kAll.
-template <class Kind, int kTiles, bool kAll>
-__device__ __forceinline__ void add_chunk(const Byte *const (&lines)[2], const bfloat16_t *x,
-                                          const PartOfX (&first)[kTiles == 1 ? kChunk / 32 : 1], int parts, long long k,
-                                          int rows, float (&sums)[kTiles][4]) {
-  constexpr int kParts = Kind::kValues / 32;
-#pragma unroll
-  for (int s = 0; s < kChunk / 32; ++s) {
-    if (!kAll && s >= parts) break;
-    const Byte *const blocks[2] = {lines[0] + s / kParts * Kind::kBytes, lines[1] + s / kParts * Kind::kBytes};
-    PartOfWeight weight;
-    weight.read(Kind{}, blocks, s % kParts);
-    if constexpr (kTiles == 1) {
-      add_part<Kind>(weight, first[s], sums[0]);
-    } else {
-      PartOfX others[kTiles];
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile)
-        others[tile].read(x + 8 * tile * k + 32 * s, 8 * tile + static_cast<int>(threadIdx.x % 32 / 4) < rows);
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) add_part<Kind>(weight, others[tile], sums[tile]);
-    }
-  }
-}
-
-// kTiles times 8 rows of x a block; blocks in y are further rows. bias: the first is that of the first column.
+// kTiles times 8 rows of x a block; blocks in y are further rows.
 template <class T, class Out, class Kind, int kTiles, int kEpilogue>
 __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 2 : 1)
     linear_in_blocks(const T *x, const Byte *w, const T *bias, Out *out, const __grid_constant__ BlocksCall call) {
   using S = Staged<Kind>;
   extern __shared__ uint4 staged[];
-  __shared__ float parts[kWarps][kTiles][kTileRows][8];
-  constexpr int kOwn = kEpilogue == kSilu ? kTileRows / 2 : kTileRows;
-  const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, four = threadIdx.x % 4;
-  Byte *const memory = reinterpret_cast<Byte *>(staged) + warp * S::kWarp;
-  Chunks<Kind, kEpilogue> chunks(memory, w, call);
+  Byte *const memory = reinterpret_cast<Byte *>(staged) + threadIdx.x / 32 * S::kWarp;
+  Chunks<Kind, kEpilogue> chunks(memory, w, call, 0);
 #pragma unroll
   for (int i = 0; i < S::kStages; ++i) chunks.ask(i);
   let_next_begin();
   await_previous();
-  const long long first_row = static_cast<long long>(blockIdx.y) * 8 * kTiles;
-  const int rows = static_cast<int>(call.rows - first_row < 8 * kTiles ? call.rows - first_row : 8 * kTiles);
-  const T *own = x + (first_row + group) * call.k + 4 * four;
-  const int low[2] = {__shfl_sync(0xffffffffu, chunks.low, 2 * group),
-                      __shfl_sync(0xffffffffu, chunks.low, 2 * group + 16)};
-  float sums[kTiles][4] = {};
-  int at = 0;
-#pragma unroll 1
-  for (long long k = warp * kChunk; k < call.k; k += kWarps * kChunk) {
-    PartOfX first[kTiles == 1 ? kChunk / 32 : 1];  // on its way while the chunk comes
-    const int count = call.k - k < kChunk ? static_cast<int>(call.k - k) / 32 : kChunk / 32;
-    if constexpr (kTiles == 1) {
-#pragma unroll
-      for (int s = 0; s < kChunk / 32; ++s) first[s].read(own + k + 32 * s, group < rows && s < count);
-    }
-    wait_for_stage<S::kStages - 1>();
-    __syncwarp();
-    const Byte *const stage = memory + at * S::kStage + group * S::kPitch;
-    const Byte *const lines[2] = {stage + low[0], stage + 8 * S::kPitch + low[1]};
-    if (count == kChunk / 32)
-      add_chunk<Kind, kTiles, true>(lines, own + k, first, count, call.k, rows, sums);
-    else
-      add_chunk<Kind, kTiles, false>(lines, own + k, first, count, call.k, rows, sums);
-    __syncwarp();
-    chunks.ask(at);
-    at = at + 1 == S::kStages ? 0 : at + 1;
-  }
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile)
-#pragma unroll
-    for (int i = 0; i < 4; ++i) parts[warp][tile][group + 8 * (i / 2)][2 * four + i % 2] = sums[tile][i];
-  __syncthreads();
-  for (int i = threadIdx.x; i < 8 * kTiles * kOwn; i += kThreads) {
-    const int line = i % kOwn, row = i / kOwn;
-    const long long n = static_cast<long long>(blockIdx.x) * kOwn + line;
-    if (n >= call.n || row >= rows) continue;
-    Out *const to = out + (first_row + row) * call.stride + call.first + n;
-    float value = 0.0f, other = kEpilogue == kAdd ? widen(*to) : 0.0f;
-#pragma unroll
-    for (int part = 0; part < kWarps; ++part) {
-      value += parts[part][row / 8][line][row % 8];
-      if (kEpilogue == kSilu) other += parts[part][row / 8][line + 8][row % 8];
-    }
-    if (call.has_bias) {
-      value += widen(bias[n]);
-      if (kEpilogue == kSilu) other += widen(bias[call.n + n]);
-    }
-    finish<kEpilogue>(to, value, other);
-  }
+  const long long first = static_cast<long long>(blockIdx.y) * 8 * kTiles;
+  const int rows = static_cast<int>(call.rows - first < 8 * kTiles ? call.rows - first : 8 * kTiles);
+  add_rows<Kind, kTiles>(chunks, memory, x + first * call.k, rows, bias, out + first * call.stride, call);
 }
 
 struct ValuesCall {

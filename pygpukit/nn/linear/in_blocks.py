@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "in_blocks.cu", options=kernels.SAME_BITS)
 TYPES = (bfloat16,)  # of x
 _THREADS, _WARPS = 256, 8  # linear.cuh
-_CHUNK, _TILE_ROWS, _ROOM = 256, 16, 10240  # in_blocks.cu: kChunk, kTileRows, kStageRoom
+_CHUNK, _TILE_ROWS, _ROOM = 256, 16, 10240  # in_blocks.cuh: kChunk, kTileRows, kStageRoom
+_WIDE_ROWS, _WIDE_LINES = 64, 32  # wide_in_blocks.cuh
 _TILES = (1, 4)  # of eight rows of x, that a block takes
 EPILOGUES = {"store": "pk::kStore", "add": "pk::kAdd", "silu": "pk::kSilu"}
 
@@ -34,11 +35,21 @@ KINDS = (
 
 @cache
 def shared_bytes(kind: str) -> int:
-    """Memory of a block of threads: in_blocks.cu's Staged."""
-    block = named(kind)
-    pieces = (_CHUNK // block.elements * block.bytes + 14) // 16 + 1
-    stage = _TILE_ROWS * 16 * (pieces | 1)
+    """Memory of a block of threads: in_blocks.cuh's Staged."""
+    stage = _TILE_ROWS * _pitch(kind)
     return _WARPS * stage * min(max(_ROOM // stage, 1), 4)
+
+
+@cache
+def wide_stage(kind: str) -> int:
+    """Memory of a stage of a block of threads: wide_in_blocks.cuh's WideStage."""
+    return _WIDE_ROWS * (2 * _CHUNK + 32) + _WARPS * _WIDE_LINES * _pitch(kind)
+
+
+def _pitch(kind: str) -> int:
+    """Bytes from a line of a weight in shared memory to the next."""
+    block = named(kind)
+    return 16 * ((_CHUNK // block.elements * block.bytes + 14) // 16 + 1 | 1)
 
 
 def product(
@@ -54,7 +65,7 @@ def product(
             x = rows_of_x if order is None else take(rows_of_x, order, 1, mode="clip")
         columns = part.array.shape[0] // (2 if epilogue == "silu" else 1)
         own = None if bias is None else bias[first : first + part.array.shape[0]]
-        call = struct.pack(  # in_blocks.cu: BlocksCall
+        call = struct.pack(  # in_blocks.cuh: BlocksCall
             "<6q2i",
             columns,
             weight.columns,

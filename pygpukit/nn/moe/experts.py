@@ -13,6 +13,7 @@ from pygpukit.core.errors import ShapeError
 from pygpukit.nn.batch import product
 from pygpukit.nn.linear.blocks import Blocks, values_of
 from pygpukit.nn.linear.layer import LinearBF16
+from pygpukit.nn.moe import in_blocks
 from pygpukit.nn.moe.routing import Arranged, Routed
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -91,16 +92,24 @@ class Experts:
         chosen, dtype, place = routed.experts.shape[1], rows.dtype, arranged.sources
         own, products, activated, outputs = between or self._between(place.size, dtype)
         self._launch("gather_rows", own, chosen, rows, place, routed.weights, own)
-        grouped_rows(own, _stacked(self.gate_up, self.count), arranged.counts, products)
+        self._multiply(own, self.gate_up, arranged.counts, products)
         bias = self.gate_up.bias
         added = products if bias is None else bias
         self._launch(
             "activate_experts", activated, chosen, products, routed.experts, place, added, activated, bias=bias
         )
-        grouped_rows(activated, _stacked(self.down, self.count), arranged.counts, outputs)
+        self._multiply(activated, self.down, arranged.counts, outputs)
         bias = self.down.bias
         operands = outputs, routed.experts, arranged.places, routed.weights, outputs if bias is None else bias, x
         self._launch("combine", x, chosen, *operands, bias=bias, scale=scale, dtype=dtype.name)
+
+    def _multiply(self, x: GPUArray, linear: LinearBF16, counts: GPUArray, out: GPUArray) -> None:
+        """out = rows by experts times the weights of these."""
+        weight = linear.weight
+        if isinstance(weight, Blocks) and in_blocks.takes(weight):
+            in_blocks.product(x, weight, counts, out)
+        else:
+            grouped_rows(x, _stacked(values_of(weight), self.count), counts, out)
 
     def _between(self, count: int, dtype: DataType) -> Between:
         gathered = native.empty((count, self.hidden), dtype)
@@ -160,9 +169,8 @@ class Experts:
         return gate / (np.float32(1) + np.exp(-alpha * gate)) * (np.clip(up, -limit, limit) + np.float32(1))
 
 
-def _stacked(linear: LinearBF16, count: int) -> GPUArray:
-    """A weight of all experts as (experts, in, out) of its values."""
-    weight = values_of(linear.weight)
+def _stacked(weight: GPUArray, count: int) -> GPUArray:
+    """A weight of all experts as (experts, in, out)."""
     rows, columns, size = weight.shape[0] // count, weight.shape[1], weight.itemsize
     return native.view(weight, (count, columns, rows), (rows * columns * size, size, columns * size), weight.offset)
 
