@@ -1,12 +1,13 @@
 """Compiles every built-in kernel with NVRTC for every supported architecture; needs no GPU. Stops at an error.
 
-    python tools/compile_kernels.py [--arch sm_90a ...] [--part K/N] [--bundle [FILE] | --minutes N] [--simt]
+    python tools/compile_kernels.py [--arch sm_90a ...] [--part K/N] [--bundle [FILE] | --minutes N] [--simt] [--loops]
 
 With --part one of N units is compiled, from the one with number K on, which begins at 0. With --simt tile kernels are
 left out: NVRTC before 13.3 has no front end for them. With --minutes a part, another at each --turn, is compiled for
 that long, and what was left out is said. With --bundle the images are kept in one file for machines that have a driver
 but no NVRTC (pygpukit/kernels/bundle.py); without a name, in the package, from where each wheel built afterwards
-takes it.
+takes it. With --loops it says which loops touch local memory, as spilled registers do, and stops at a kernel that is
+held to be free of that (tools/spills.py); that needs nvdisasm.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import spills
+
 if TYPE_CHECKING:
     from pygpukit.jit.cache.image import Image
     from pygpukit.kernels.registry import Unit
 
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 
-Job = tuple[str, int]  # architecture, and a unit's number in the catalogue
+Job = tuple[str, int, bool]  # architecture, a unit's number in the catalogue, and whether its loops are looked at
 
 
 @cache
@@ -43,7 +46,7 @@ def compile_one(job: Job) -> tuple[str, int, bytes]:
     from pygpukit.jit.inspect.cubin import read_cubin
     from pygpukit.kernels.builder import compile_unit
 
-    arch, number = job
+    arch, number, loops = job
     unit = units()[number]
     image = compile_unit(unit, arch)
     if not image.image:
@@ -52,6 +55,8 @@ def compile_one(job: Job) -> tuple[str, int, bytes]:
         spilled := [k for k, v in read_cubin(image.image).kernels.items() if v.local_bytes]
     ):
         raise RuntimeError(f"{unit} for {arch}: registers are spilled by {', '.join(spilled)}: choose another tile")
+    if loops and unit.spec.front_end == "simt":
+        spills.check(unit, image)
     return arch, number, image.to_bytes()
 
 
@@ -104,17 +109,18 @@ def main() -> int:
     parser.add_argument(
         "--simt", action="store_true", help="leave tile kernels out, which NVRTC before 13.3 cannot compile"
     )
+    parser.add_argument("--loops", action="store_true", help="look for local memory in loops, with nvdisasm")
     arguments = parser.parse_args()
     if arguments.bundle is not None and (arguments.minutes is not None or arguments.simt):
         parser.error("--bundle holds every kernel of an architecture: it goes without --minutes and --simt")
     chosen = range(len(units()))[arguments.part]
     kept = [n for n in chosen if not arguments.simt or units()[n].spec.front_end == "simt"]
-    jobs: list[Job] = [(arch, n) for arch in arguments.arch for n in kept if units()[n].is_ahead(arch)]
+    jobs: list[Job] = [(arch, n, arguments.loops) for arch in arguments.arch for n in kept if units()[n].is_ahead(arch)]
     begin = time.monotonic()
     if arguments.minutes is not None:
         left = compile_part(in_turn(jobs, arguments.turn), arguments.minutes)
         print(f"{len(jobs) - len(left)} of {len(jobs)} units in {time.monotonic() - begin:.0f} s; left out today:")
-        for (arch, source), count in sorted(Counter((arch, units()[n].source) for arch, n in left).items()):
+        for (arch, source), count in sorted(Counter((arch, units()[n].source) for arch, n, _ in left).items()):
             print(f"  {arch:<8} {source}: {count}")
         return 0
     sizes = dict.fromkeys(arguments.arch, 0)
@@ -131,7 +137,7 @@ def main() -> int:
     else:
         compiled = bundle.write(arguments.bundle, images())
     for arch, size in sizes.items():
-        ahead = [units()[n] for one, n in jobs if one == arch]
+        ahead = [units()[n] for one, n, _ in jobs if one == arch]
         kernels = sum(len(unit.expressions) for unit in ahead)
         print(f"{arch:<8} {kernels} kernels in {len(ahead)} units, {size / 1e6:.2f} MB")
     print(f"{compiled} units in {time.monotonic() - begin:.1f} s")

@@ -82,7 +82,7 @@ def _with_lines(kernel: JITKernel, arch: str | None) -> Image:
 def _sass(image: Image, symbol: str, unit: str) -> list[Line]:
     """The lines of one kernel's section, without the padding behind its last instruction."""
     title = f".text.{symbol}:"
-    lines = _disassembled(image)
+    lines = disassembled(image)
     if title not in lines:
         raise GPUError(f"nvdisasm shows no code of {symbol} in the image for {image.arch}")
     start = lines.index(title) + 1
@@ -101,7 +101,8 @@ def _placed(lines: Iterable[str], unit: str) -> Iterable[Line]:
             yield Line(line, text)
 
 
-def _disassembled(image: Image) -> list[str]:
+def disassembled(image: Image) -> list[str]:
+    """All machine code of an image, by nvdisasm. Raises GPUError as sass()."""
     program = toolchain.nvdisasm()
     if program is None:
         raise GPUError(f"showing SASS needs the program nvdisasm; install it with: {install_command('inspect')}")

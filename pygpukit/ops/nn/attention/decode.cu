@@ -1,4 +1,5 @@
-// decode.cu: attention of a few queries on a long cache (decode.cuh) on CUDA cores, in float32; and the sum of the parts.
+// decode.cu: attention of a few queries on a long cache (decode.cuh) on CUDA cores, in float32; and the sum of the
+// parts.
 #include "decode.cuh"
 #include "overlap.cuh"
 #include "report.cuh"
@@ -10,8 +11,8 @@ constexpr int kStep = kThreads / kLanes;  // keys whose scores are computed at a
 constexpr int kWide = 4096;               // floats of shared memory that queries, then totals, pass through
 constexpr float kUnseen = -1.0f;          // as a weight
 
-// N elements of a row at `place` from `column` on, zeros where there is no row (place below 0) or no such column. Whole:
-// rows are dense, of whole packs.
+// N elements of a row at `place` from `column` on, zeros where there is no row (place below 0) or no such column.
+// Whole: rows are dense, of whole packs.
 template <bool Whole, int N, class T>
 __device__ __forceinline__ void read_row(Held<T, N> &held, const T *data, long long place, long long step, int column,
                                          int dim) {
@@ -30,25 +31,30 @@ __device__ __forceinline__ void read_row(Held<T, N> &held, const T *data, long l
   }
 }
 
-// Sums over kLanes lanes of several values at once: each lane is left with those from lane * Count / kLanes on.
-template <int Count>
+// Sums over kLanes lanes of several values at once: each lane is left with those from lane * Count / kLanes on. Lanes:
+// that are still to be added. A template, not a loop: its bounds are known where registers are given out.
+template <int Lanes = kLanes, int Count>
 __device__ __forceinline__ void sum_lanes(float (&value)[Count], int lane) {
   static_assert(Count % kLanes == 0, "every lane is left with as many");
-  int half = Count / 2;
+  constexpr int kApart = Lanes / 2, kHalf = Count * kApart / kLanes;
+  const bool upper = lane & kApart;
 #pragma unroll
-  for (int lanes = kLanes / 2; lanes > 0; lanes /= 2, half /= 2) {
-    const bool upper = lane & lanes;
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      const float sent = upper ? value[i] : value[i + half];
-      value[i] = (upper ? value[i + half] : value[i]) + __shfl_xor_sync(0xffffffffu, sent, lanes);
-    }
+  for (int i = 0; i < kHalf; ++i) {
+    const float sent = upper ? value[i] : value[i + kHalf];
+    value[i] = (upper ? value[i + kHalf] : value[i]) + __shfl_xor_sync(0xffffffffu, sent, kApart);
   }
+  if constexpr (kApart > 1) sum_lanes<kApart>(value, lane);
 }
+
+// Blocks of a multiprocessor, for as many elements of queries: with more of them registers would spill.
+template <int Elements, bool Whole>
+constexpr int kResident = Elements <= 256             ? 3
+                          : Whole || Elements <= 1024 ? 2
+                                                      : 1;
 
 // work: of every part its rows' totals, largest scores and sums. Whole: rows of the cache are dense, of whole 16 bytes.
 template <class T, int Dim, int kRows, bool Whole>
-__global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 : 2)
+__global__ void __launch_bounds__(kThreads, kResident<kRows * Dim, Whole>)
     attend_decode(const T *q, const T *k, const T *v, const int *lengths, const int *table, float *work,
                   long long *report, const __grid_constant__ DecodeAttention p) {
   constexpr int N = per_load<T>();
@@ -61,14 +67,13 @@ __global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 :
   const float minus_infinity = -__uint_as_float(0x7f800000u);
   let_next_begin();
 
-  // Divisions of 64 bits take a hundred instructions each: what is divided here has 32. The blocks that read the same keys
-  // are neighbours.
+  // Divisions of 64 bits take a hundred instructions each: what is divided here has 32. The blocks that read the same
+  // keys are neighbours.
   const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
   const unsigned splits = static_cast<unsigned>(p.parts), key_heads = static_cast<unsigned>(p.key_heads);
   const unsigned all_rows = group * queries, tiles = (all_rows + kRows - 1) / kRows;
   const unsigned tile = blockIdx.x % tiles, split = blockIdx.x / tiles % splits, pair = blockIdx.x / tiles / splits;
   const unsigned first_row = tile * kRows, head = pair % key_heads, batch = pair / key_heads;
-  const long long owner = static_cast<long long>(pair) * tiles + tile;
   const int rows = all_rows - first_row < kRows ? static_cast<int>(all_rows - first_row) : kRows;
 
   const Parts seen = parts_of<T>(lengths, batch, p);
@@ -111,7 +116,8 @@ __global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 :
     const int row = i / Dim, d = i % Dim;
     float element = 0.0f;
     if (row < rows && d < p.dim) {
-      const long long place = p.q.start + batch * p.q.step[0] + head_of(row) * p.q.step[1] + query_of(row) * p.q.step[2];
+      const long long place =
+          p.q.start + batch * p.q.step[0] + head_of(row) * p.q.step[1] + query_of(row) * p.q.step[2];
       element = widen(q[place + d * p.q.step[3]]);
     }
     wide[i] = element;
@@ -122,14 +128,16 @@ __global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 :
   }
   __syncthreads();
 
-  // Scores: kLanes threads share a key. The next keys are on their way while some are computed with.
+  // Scores: kLanes threads share a key. The next kAhead packs are on their way while one is computed with: more of them
+  // would spill.
   constexpr int kPacks = Dim / (kLanes * N), kTogether = kPacks == 1 ? 4 : 2, kDots = kRows * kTogether;
+  constexpr int kMaxAhead = kRows * Dim <= 1024 && Whole ? 4 : 2, kAhead = kPacks < kMaxAhead ? kPacks : kMaxAhead;
   const float scale = static_cast<float>(p.more.scale);
-  Held<T, N> keys[kTogether][kPacks];
+  Held<T, N> keys[kTogether][kAhead];
 #pragma unroll
   for (int t = 0; t < kTogether; ++t) {
 #pragma unroll
-    for (int j = 0; j < kPacks; ++j) {
+    for (int j = 0; j < kAhead; ++j) {
       const int key = thread / kLanes + t * kStep;
       read_row<Whole>(keys[t][j], k, k_row[key], p.k.step[3], (j * kLanes + lane) * N, dim);
     }
@@ -141,11 +149,15 @@ __global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 :
 #pragma unroll
     for (int j = 0; j < kPacks; ++j) {
       float element[kTogether][N];
+      asm volatile("" ::: "memory");
 #pragma unroll
       for (int t = 0; t < kTogether; ++t) {
-        widen_pack(keys[t][j].pack(), element[t]);
-        const long long next = more ? k_row[first + (kTogether + t) * kStep] : -1;
-        read_row<Whole>(keys[t][j], k, next, p.k.step[3], (j * kLanes + lane) * N, dim);
+        widen_pack(keys[t][j % kAhead].pack(), element[t]);
+        const int later = j + kAhead;
+        const long long place = later < kPacks ? k_row[first + t * kStep]
+                                : more         ? k_row[first + (kTogether + t) * kStep]
+                                               : -1;
+        read_row<Whole>(keys[t][j % kAhead], k, place, p.k.step[3], (later % kPacks * kLanes + lane) * N, dim);
       }
 #pragma unroll
       for (int row = 0; row < kRows; ++row) {
@@ -170,8 +182,8 @@ __global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 :
     }
   }
 
-  // Values: kColumns threads share a key, and each takes some neighbouring keys. The first are on their way while the scores
-  // become weights.
+  // Values: kColumns threads share a key, and each takes some neighbouring keys. The first are on their way while the
+  // scores become weights.
   constexpr int kColumns = Dim / N, kKeys = kSplit * kColumns / kThreads, kFour = kKeys < 4 ? kKeys : 4;
   static_assert(kThreads / kColumns * kKeys == kSplit && kKeys % kFour == 0, "parts of the keys are whole");
   const int column = thread % kColumns * N, first_key = thread / kColumns * kKeys;
@@ -232,6 +244,7 @@ __global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 :
   constexpr int kSpan = kColumns < 32 ? 32 : kColumns, kParts = kThreads / kSpan;
   constexpr int kFit = kWide / (kParts * Dim), kBatch = kFit < kRows ? kFit : kRows;
   const int max_rows = all_rows < kRows ? static_cast<int>(all_rows) : kRows;
+  const long long owner = static_cast<long long>(pair) * tiles + tile;
   float *own = work + (owner * splits + split) * size_of_part(max_rows, Dim);
 #pragma unroll
   for (int begin_row = 0; begin_row < kRows; begin_row += kBatch) {
@@ -262,12 +275,11 @@ __global__ void __launch_bounds__(kThreads, kRows *Dim * sizeof(T) <= 1024 ? 3 :
     own[max_rows * Dim + thread] = row_largest[thread], own[max_rows * (Dim + 1) + thread] = row_sum[thread];
 }
 
-// The parts of a row, added in their order: a block for each row, of a pair of batch element and head of keys the rows in
-// the order of the blocks before. What some parts have is asked for at once.
+// The parts of a row, added in their order: a block for each row, of a pair of batch element and head of keys the rows
+// in the order of the blocks before. What some parts have is asked for at once.
 template <class T, int Dim>
-__global__ void __launch_bounds__(Dim)
-    combine_parts(const float *work, const int *lengths, const float *sinks, T *out, int rows_of_block,
-                  const __grid_constant__ DecodeAttention p) {
+__global__ void __launch_bounds__(Dim) combine_parts(const float *work, const int *lengths, const float *sinks, T *out,
+                                                     int rows_of_block, const __grid_constant__ DecodeAttention p) {
   constexpr int kTogether = 32;
   const int thread = threadIdx.x, lane = thread % 32;
   const unsigned queries = static_cast<unsigned>(p.queries), group = static_cast<unsigned>(p.group);
@@ -294,7 +306,8 @@ __global__ void __launch_bounds__(Dim)
       largest = fmaxf(largest, own);
       for (int s = kTogether + lane; s < count; s += 32) largest = fmaxf(largest, largest_of[s * size]);
 #pragma unroll
-      for (int lanes = 16; lanes > 0; lanes /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+      for (int lanes = 16; lanes > 0; lanes /= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
       if (largest == minus_infinity) break;
       sum = exp2f(sink - largest);
     }

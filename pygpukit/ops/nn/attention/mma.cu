@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident)
     __syncthreads();  // the keys have arrived for all, and nobody reads the last values any more
     copy_tile(next_values, v_tile);
     float scores[kTiles][Keys / 8][4] = {};
-#pragma unroll(Width > 128 || kTiles > 1 ? 4 : Width / 16)  // more would spill
+#pragma unroll(Width > 128 ? 4 : Width / 16)  // more would spill
     for (int d = 0; d < Width; d += 16) {
       Pair rows[kTiles][4];
 #pragma unroll
@@ -119,8 +119,6 @@ __global__ void __launch_bounds__(32 * Warps, Resident)
     wait_for_stage<0>();
     __syncthreads();  // the values have arrived for all, and nobody reads these keys any more
     if (tile + 1 < end) copy_tile(next_keys, k_tile);
-    const T *values = v_tile;  // anew for each tile: places in it, kept across the loop, would spill
-    if constexpr (kTiles > 1 && Width == 128) asm volatile("" : "+l"(values));
 
     const bool hides = tile * Keys < whole_low || (tile + 1) * Keys > whole_high;
 #pragma unroll
@@ -177,7 +175,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident)
 #pragma unroll
       for (int n = 0; n < Width / 16; ++n) {
         Pair columns[4];
-        Copies::template fragment<true>(columns, values, 16 * n, 16 * s);
+        Copies::template fragment<true>(columns, v_tile, 16 * n, 16 * s);
         const Pair first[2] = {columns[0], columns[1]}, second[2] = {columns[2], columns[3]};
 #pragma unroll
         for (int t = 0; t < kTiles; ++t) {
