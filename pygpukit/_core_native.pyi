@@ -403,6 +403,12 @@ def set_launch_timing(mode: str) -> None:
     """'on', 'exact' (two events a launch) or 'off', for all that CellTime times. ValueError for another word."""
 
 def launch_timing() -> str: ...
+def kernel_symbols() -> set[str]:
+    """Symbols of all kernels that were looked up in this process, in modules loaded here."""
+
+def demangled(symbol: str) -> str:
+    """A C++ symbol as it was declared; anything else as it is."""
+
 def measured_launches() -> int:
     """How many launches of tasks have their time in the counter task_ns, now or later."""
 

@@ -1,9 +1,14 @@
 // function.cpp: loading images, finding functions and globals, reading their properties.
 #include "bindings/function.h"
 
+#include <cxxabi.h>
 #include <pybind11/stl.h>
 
+#include <cstdlib>
+#include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "bindings/demand.h"
@@ -129,7 +134,24 @@ bool function_handle(PyObject *object, uint64_t *handle, uint64_t *max_threads) 
   return false;
 }
 
+// Of every kernel that was looked up in this process: which kernels are the package's, in what other tools record.
+static std::set<std::string> &symbols() {
+  static std::set<std::string> *all = new std::set<std::string>;  // the interpreter may be gone before it
+  return *all;
+}
+
+// A C++ symbol as it was declared; anything else as it is.
+static std::string demangled(const Text &symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void *)> text(
+      abi::__cxa_demangle(symbol.utf8.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 ? text.get() : symbol.utf8;
+}
+
 void bind_functions(py::module_ &m) {
+  m.def("demangled", demangled, py::arg("symbol"), "A C++ symbol as it was declared; anything else as it is.");
+  m.def("kernel_symbols", symbols,
+        "Symbols of all kernels that were looked up in this process, in modules loaded here.");
   py::class_<Function>(m, "Function", "A kernel in a loaded module.")
       .def_readonly("name", &Function::name)
       .def_readonly("handle", &Function::handle)
@@ -170,6 +192,7 @@ void bind_functions(py::module_ &m) {
             Function function{self, name, 0};
             check(g_driver->module_function(self->handle, name.c_str(), &function.handle),
                   "looking up kernel '" + name + "'");
+            symbols().insert(name);
             return function;
           },
           py::arg("name"))

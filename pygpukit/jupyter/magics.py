@@ -108,17 +108,24 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
     def gpu_profile(self, line: str, cell: str) -> Profile | None:
         """Run the cell and show where the device's time went: launches, copies and fills on a timeline and in a table.
 
-        A word after the magic is a file to write, as Trace Event JSON for Perfetto. An error of the cell shows as
-        ever, and nothing else.
+        A word after the magic is a file to write, as Trace Event JSON for Perfetto; --cupti before it also tells of
+        other libraries' work, as gp.profiling.profile(cupti=True). An error of the cell shows as ever, and nothing
+        else.
         """
+        option, _, rest = line.strip().partition(" ")
+        if option.startswith("-") and option != "--cupti":
+            raise UsageError(f"%%gpu_profile: no option {option}; write %%gpu_profile [--cupti] [FILE]")
+        cupti = option == "--cupti"
+        path = rest.strip() if cupti else line.strip()
+        recorder = profile(cupti=cupti)
         outer = self.shell.displayhook.exec_result
-        with profile() as recorded:
+        with recorder as recorded:
             done = self.shell.run_cell(cell)
         self.shell.displayhook.exec_result = outer  # which the inner cell has taken
         if not done.success:
             return None
-        if line.strip():
-            recorded.export_chrome_trace(line.strip())
+        if path:
+            recorded.export_chrome_trace(path)
         return recorded
 
     @line_magic

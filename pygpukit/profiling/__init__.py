@@ -11,8 +11,9 @@ from pygpukit.profiling.memory import (
 from pygpukit.profiling.nvtx_ranges import NvtxRanges, nvtx_ranges
 from pygpukit.profiling.profiler import Profiler, ProfilerContext, get_global_profiler, profile_matmul
 from pygpukit.profiling.record import KernelRecord
-from pygpukit.profiling.trace import Profile, Total, Work, profile
+from pygpukit.profiling.trace import Profile, profile
 from pygpukit.profiling.waiting import Wait
+from pygpukit.profiling.work import Total, Work
 
 __all__ = [
     "KernelRecord",

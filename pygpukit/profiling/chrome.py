@@ -13,7 +13,7 @@ from pygpukit.profiling.record import KernelRecord
 if TYPE_CHECKING:
     from pygpukit.profiling.memory import MemoryProfiler, MemorySnapshot
     from pygpukit.profiling.profiler import Profiler
-    from pygpukit.profiling.trace import Work
+    from pygpukit.profiling.work import Work
 
 
 def export_chrome_trace(

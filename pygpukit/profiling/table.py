@@ -6,9 +6,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pygpukit.core.backend import is_sim
+from pygpukit.profiling.waiting import OTHER_LIBRARIES
+from pygpukit.profiling.work import Total, Work
 
 if TYPE_CHECKING:
-    from pygpukit.profiling.trace import Profile, Total, Work
+    from pygpukit.profiling.trace import Profile
 
 _ROWS = 20  # of the table; the rest is summed in one line
 _DRAWN = 4000  # works of the timeline; more would be drawn on one another
@@ -78,8 +80,6 @@ def notes(profile: Profile) -> list[str]:
 
 def _shown(totals: list[Total]) -> list[Total]:
     """The longest, and the rest as one."""
-    from pygpukit.profiling.trace import Total
-
     if len(totals) <= _ROWS:
         return totals
     rest = totals[_ROWS - 1 :]
@@ -120,11 +120,12 @@ def _text(x: int, y: int, anchor: str, text: str) -> str:
     return f"<text x='{x}' y='{y}' {font} text-anchor='{anchor}'>{escape(text)}</text>"
 
 
-def _lane(work: Work) -> tuple[int, int]:
-    return work.device, work.stream
+def _lane(work: Work) -> tuple[int, int, bool]:
+    return work.device, work.stream, work.tenant == OTHER_LIBRARIES
 
 
-def _lane_name(key: tuple[int, int]) -> str:
-    device, stream = key
+def _lane_name(key: tuple[int, int, bool]) -> str:
+    device, stream, other = key
     name = "default stream" if stream == 0 else f"stream {stream}"
+    name = f"{name} of {OTHER_LIBRARIES}" if other else name
     return f"{name} of device {device}" if device else name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,55 +13,16 @@ from pygpukit._core import native
 from pygpukit.core import records
 from pygpukit.core.backend import backend
 from pygpukit.profiling.waiting import COPIES, Log, Wait, waits
+from pygpukit.profiling.work import Total, Work
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from pygpukit.profiling.cupti import Activity
+
 MAX_WORKS = 1_000_000
 _LAYOUT = struct.Struct("<HHIIIQQQIIQQQ")
 _PATIENCE_MS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One launch, graph, copy or fill. Times in nanoseconds on the clock of all records: since the process began.
-
-    kind: "kernel", "graph", "host" (an operation of the simulated device), "copy" or "fill". launches: of a graph
-    several. blocks and threads (of a block): of a kernel. nbytes: of a copy or fill. cell and line: of a notebook, ""
-    and 0 where unknown.
-    """
-
-    name: str
-    kind: str
-    begin_ns: int
-    end_ns: int
-    device: int
-    stream: int
-    tenant: str
-    cell: str
-    line: int
-    launches: int
-    blocks: int
-    threads: int
-    nbytes: int
-
-    @property
-    def duration_us(self) -> float:
-        return (self.end_ns - self.begin_ns) / 1e3
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """The sum of works of one name. share: of the time in which the device was busy, 0 to 1."""
-
-    name: str
-    kind: str
-    count: int
-    total_us: float
-    mean_us: float
-    longest_us: float
-    nbytes: int
-    share: float
 
 
 class Profile:
@@ -72,7 +32,7 @@ class Profile:
     streams of other libraries, and what came after the most works that are kept.
     """
 
-    def __init__(self, max_works: int = MAX_WORKS) -> None:
+    def __init__(self, max_works: int = MAX_WORKS, cupti: bool = False) -> None:
         self.begin_ns = self.end_ns = 0
         self.untimed = 0
         self._max_works = max_works
@@ -81,11 +41,18 @@ class Profile:
         self._names: dict[int, str] = {}
         self._first_record = 0
         self._log = Log()
+        self._activity: Activity | None = None
+        if cupti:
+            from pygpukit.profiling.cupti import Activity
+
+            self._activity = Activity()
 
     def __enter__(self) -> Profile:
         if self._native is not None or self.end_ns:
             raise RuntimeError("this profile was used already; profile() makes another")
         backend()
+        if self._activity is not None:
+            self._activity.__enter__()
         self._native = native.Trace(self._max_works)
         self._first_record = _core.ring_head()
         self.begin_ns = _core.now_ns()
@@ -101,6 +68,10 @@ class Profile:
         self._read(trace)
         self._read_records()
         self._native = None
+        if self._activity is not None:
+            self._activity.__exit__()
+            self._works += self._activity.works(self._works, self.begin_ns, self.end_ns)
+            self._works.sort(key=lambda work: work.begin_ns)
 
     @property
     def works(self) -> list[Work]:
@@ -199,13 +170,16 @@ class Profile:
         return text
 
 
-def profile(max_works: int = MAX_WORKS) -> Profile:
+def profile(max_works: int = MAX_WORKS, *, cupti: bool = False) -> Profile:
     """Record every launch, copy and fill of a `with` block, with its time on the device.
 
     Parameters
     ----------
     max_works : int
         How many are kept; what comes then is counted in `untimed`.
+    cupti : bool
+        Also tell of kernels, copies and fills of other libraries in this process, PyTorch's or cuBLASLt's, by CUPTI's
+        records: where cupti-python is installed, on a GPU. They are there once the block has ended.
 
     Returns
     -------
@@ -218,6 +192,8 @@ def profile(max_works: int = MAX_WORKS) -> Profile:
     ------
     RuntimeError
         A profile is entered twice.
+    ModuleNotFoundError, GPUError
+        cupti-python is not installed, or CUPTI refuses: one tool of a process reads its records.
 
     Examples
     --------
@@ -226,7 +202,7 @@ def profile(max_works: int = MAX_WORKS) -> Profile:
     >>> p.works[-1].name != ""
     True
     """
-    return Profile(max_works)
+    return Profile(max_works, cupti)
 
 
 def _union(works: list[Work]) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from pygpukit.core import records
 
 if TYPE_CHECKING:
     from pygpukit.core.records import Record
-    from pygpukit.profiling.trace import Work
+    from pygpukit.profiling.work import Work
 
 HOST = "the host: nothing was submitted"
 RESULT = "the host: it read a result, then went on"
@@ -20,11 +20,13 @@ CELL = "the notebook: no cell ran"
 COMPILING = "a compile"
 LIMIT = "a limit of a task"
 START = "the start of what was submitted"
+OTHER = "another library: when it submitted its work is not recorded"
 END = "nothing more came"
 UNKNOWN = "not known: records were overwritten"
-CAUSES = (HOST, RESULT, CELL, COMPILING, LIMIT, START, END, UNKNOWN)
+CAUSES = (HOST, RESULT, CELL, COMPILING, LIMIT, START, OTHER, END, UNKNOWN)
 
 _MOVES = {records.SEGMENT_MAP: "mapped", records.EVICT: "evicted", records.RESTORE: "restored"}
+OTHER_LIBRARIES = "other libraries"  # the tenant of works that CUPTI tells of
 COPIES = ("copy to the device", "copy to the host", "copy on the device", "fill")  # by a COPY record's direction
 _COMPILED = 0  # source of a COMPILE record: neither from memory nor from disk
 
@@ -82,6 +84,9 @@ class Log:
         passed: dict[tuple[int, int], int] = {}  # by device and stream: the last number that has found its work
         submitted: list[int | None] = []
         for work in works:
+            if work.tenant == OTHER_LIBRARIES:
+                submitted.append(None)
+                continue
             text = work.name.partition(" launches from ")[2] if work.kind == "graph" else work.name
             queue = left.get((work.device, work.stream, text))
             while queue and queue[0][1] <= passed.get((work.device, work.stream), 0):
@@ -133,7 +138,7 @@ def _explained(begin: int, work: Work, before: Work | None, submitted: int | Non
     if sum(max(0, min(to, end) - max(since, begin)) for since, to in log.holds) >= half and log.holds:
         return wait(LIMIT)
     if submitted is None:
-        return wait(UNKNOWN)
+        return wait(OTHER if work.tenant == OTHER_LIBRARIES else UNKNOWN)
     late = end - max(submitted, begin)
     if late > half:
         return wait(START, f"submitted {(end - submitted) / 1e3:.1f} us before it began")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
-from pygpukit.profiling import Profile
+import pytest
+
+from pygpukit.profiling import Profile, profile
 
 KERNEL = """%%cuda
 extern "C" __global__ void twice(float* x, int n) {
@@ -38,3 +41,27 @@ def test_a_cuda_cell_inside(shell: Any) -> None:
 def test_an_error_is_the_cells_own(shell: Any) -> None:
     done = shell.run_cell("%%gpu_profile\n1 / 0", store_history=True)
     assert done.result is None
+
+
+def test_other_libraries_are_asked_for_by_an_option(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    requested: list[bool] = []
+
+    def profiled(*, cupti: bool) -> Profile:
+        requested.append(cupti)
+        return profile()
+
+    monkeypatch.setattr("pygpukit.jupyter.magics.profile", profiled)
+    file = tmp_path / "a name with blanks.json"
+    for line in ("", "--cupti", f"--cupti {file}"):
+        assert isinstance(shell.run_cell(f"%%gpu_profile {line}\npass").result, Profile)
+    assert requested == [False, True, True] and file.exists()
+    assert "no option --all" in str(shell.run_cell("%%gpu_profile --all\nx = 1").error_in_exec)
+
+
+def test_without_cupti_python_the_cell_does_not_run(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupti", None)
+    monkeypatch.delitem(sys.modules, "cupti.cupti", raising=False)
+    done = shell.run_cell("%%gpu_profile --cupti\nran = 1")
+    assert isinstance(done.error_in_exec, ModuleNotFoundError) and "ran" not in shell.user_ns
