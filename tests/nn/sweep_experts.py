@@ -10,7 +10,8 @@ from sweep.engine import Call, Family, numbers
 
 import pygpukit as gp
 from pygpukit.nn.linear.layer import LinearBF16
-from pygpukit.nn.moe import experts, routing
+from pygpukit.nn.linear.tensor import FORMS, Form
+from pygpukit.nn.moe import experts, few_rows, routing
 
 Array = np.ndarray[Any, Any]
 _COUNT, _CHOSEN, _ROWS, _HIDDEN, _INNER = 5, 3, 7, 40, 24
@@ -52,6 +53,21 @@ def _sums(dtype: str, choices: Array, shares: Array, weighs_rows: bool) -> Call:
     return Call(add, (numbers("float32", _ROWS, _HIDDEN), *(numbers(dtype, *shape) for shape in shapes)), reference)
 
 
+def _few(dtype: str, form: Form) -> Call:
+    counts = [5, 0, 11, 1, 2]
+
+    def product(x: gp.GPUArray, weight: gp.GPUArray) -> gp.GPUArray:
+        out = gp.ones((sum(counts), _INNER), dtype)
+        few_rows.product(x, weight, gp.from_numpy(np.array(counts, np.int32)), out, form)
+        return out
+
+    def reference(x: Array, weight: Array) -> Array:
+        own = weight.reshape(_COUNT, _INNER, _HIDDEN)[np.repeat(np.arange(_COUNT), counts)]
+        return np.asarray(np.einsum("rk,rnk->rn", x, own))
+
+    return Call(product, (numbers(dtype, sum(counts), _HIDDEN), numbers(dtype, _COUNT * _INNER, _HIDDEN)), reference)
+
+
 def _calls(_: str) -> Iterator[Call]:
     rng = np.random.default_rng(39)
     choices = np.array([rng.permutation(_COUNT)[:_CHOSEN] for _ in range(_ROWS)], np.int32)
@@ -66,6 +82,10 @@ def _calls(_: str) -> Iterator[Call]:
         yield _sums(dtype, choices, shares, weighs_rows=False)
         # Powers of two, so that rows lose nothing where they are weighed and rounded.
         yield _sums(dtype, choices, np.exp2(np.round(np.log2(shares))), weighs_rows=True)
+        for form in FORMS if dtype != "float32" else ():
+            yield _few(dtype, form)
 
 
-FAMILIES = (Family("experts", (routing.SOURCE.source, experts.SOURCE.source), lambda _: "all", _calls),)
+FAMILIES = (
+    Family("experts", (routing.SOURCE.source, experts.SOURCE.source, few_rows.SOURCE.source), lambda _: "all", _calls),
+)

@@ -10,8 +10,10 @@ import pytest
 import pygpukit as gp
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.nn.config import TransformerConfig
+from pygpukit.nn.linear import tensor
 from pygpukit.nn.linear.layer import LinearBF16
 from pygpukit.nn.mlp import MLP
+from pygpukit.nn.moe import few_rows
 from pygpukit.nn.moe.experts import Experts, Gate
 from pygpukit.nn.moe.layer import MoELayer, watching
 from pygpukit.nn.moe.routing import Router, Routing, choose
@@ -194,8 +196,31 @@ def test_a_rows_bits_do_not_depend_on_who_else_is_routed_where(where: str, dtype
     whole = made(slice(None))
     for some in (slice(0, 1), slice(69, 70), slice(3, 20), rng.permutation(rows)):
         np.testing.assert_array_equal(made(some), whole[some])
+    step = made(slice(3, 20), None)  # by the kernels of steps, of which 16 bits have their own
+    np.testing.assert_allclose(step, whole[3:20], atol={"float32": 0, "bfloat16": 2.0**-6}[dtype])
     layer.shared = None
-    np.testing.assert_array_equal(made(slice(7, 12), None), made(slice(3, 20))[4:9])  # of a step, and of a prompt
+    step = made(slice(3, 20), None)
+    for some in (slice(7, 12), slice(3, 4)):
+        np.testing.assert_array_equal(made(some, None), step[some.start - 3 : some.stop - 3])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_few_rows_of_experts_are_near_float64(kernels_on_sim: None, dtype: str) -> None:
+    """Tiles that more than one block shares, experts without rows and with more than a tile, odd columns; the same bits
+    by every form."""
+    rng = np.random.default_rng(9)
+    counts, columns, n = [0, 3, 12, 0, 1, 33], 200, 41
+    rows = sum(counts)
+    x, weight = (array(rng.standard_normal((size, columns)) / 8, dtype) for size in (rows, 6 * n))
+    own = np.repeat(np.arange(6), counts)
+    want = np.einsum("rk,rnk->rn", doubles(x), doubles(weight).reshape(6, n, columns)[own])
+    made = []
+    for form in tensor.FORMS:
+        out = array(np.full((rows, n), np.nan), dtype)
+        few_rows.product(x, weight, gp.from_numpy(np.array(counts, np.int32)), out, form)
+        made.append(out.astype("float32").to_numpy())
+        np.testing.assert_array_equal(made[-1], made[0])
+    np.testing.assert_allclose(made[0], want, atol=1e-4, rtol={"float16": 2.0**-11, "bfloat16": 2.0**-8}[dtype])
 
 
 def shared(config: TransformerConfig, dtype: str, rng: np.random.Generator) -> MLP:

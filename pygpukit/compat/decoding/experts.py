@@ -52,6 +52,7 @@ class _Step:
         self.counts, self.sums = (native.empty((1, size), float64) for size in (count, count + 1))
         self.before = triu(factory.ones((count, count + 1), float64), 1)
         self.total = native.empty((rows, hidden), float32)
+        self.scores = native.empty((rows, count), float32)
         self.output = own("output", rows, hidden)
 
     @property
@@ -139,7 +140,7 @@ def forward_zero_alloc(
         operands = [rows, *step.written, *self.router.arrays, *linears]
         native.host_launch("experts", lambda: _on_host(self, rows, step), operands)
     else:
-        self.router.route(rows, step.routed)
+        self.router.route(rows, step.routed, step.scores)
         self.router.arrange(step.routed.experts, step.arranged)
         native.fill(step.total, bytes(4))
         self.experts.add(step.total, rows, step.routed, step.arranged, 1.0, step.between)

@@ -7,6 +7,16 @@ struct ExpertRows {
   int expert, first, rows;  // rows: 0 where there is none
 };
 
+// How many tiles there are, where each expert's rows are divided into tiles of so many; known to all lanes of a warp.
+__device__ __forceinline__ int count_tiles(const int *counts, int experts, int height) {
+  int tiles = 0;
+#pragma unroll 4
+  for (int i = threadIdx.x % 32; i < experts; i += 32) tiles += (counts[i] + height - 1) / height;
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) tiles += __shfl_xor_sync(0xffffffffu, tiles, lanes);
+  return tiles;
+}
+
 // The rows of tile `number`, where each expert's are divided into tiles of so many. Each warp finds them for itself:
 // lanes add up the rows and tiles of neighbouring experts.
 __device__ __forceinline__ ExpertRows find_rows(const int *counts, int experts, int height, int number) {

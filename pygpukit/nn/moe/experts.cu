@@ -1,5 +1,6 @@
 // experts.cu: what stands between the products of experts: their rows side by side, gated activations, weighted sums.
 #include "linear.cuh"
+#include "overlap.cuh"
 
 namespace pk {
 
@@ -19,11 +20,12 @@ __device__ __forceinline__ long long first_element() {
 // out[place] = x[the row that stands there], times its weight where that is so: the rows of each expert side by side.
 // Blocks in y are places.
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    gather_rows(const T *x, const int *sources, const float *weights, T *out,
-                const __grid_constant__ ExpertsCall call) {
+__global__ void __launch_bounds__(kThreads) gather_rows(const T *x, const int *sources, const float *weights, T *out,
+                                                        const __grid_constant__ ExpertsCall call) {
   constexpr int kCount = per_load<T>();
   const long long n = first_element<T>(), place = blockIdx.y;
+  let_next_begin();
+  await_previous();
   if (n >= call.n) return;
   const int choice = sources[place];
   Pack<T, kCount> pack = load_pack<kCount>(x + choice / call.chosen * call.n + n);
@@ -49,6 +51,8 @@ __global__ void __launch_bounds__(kThreads)
                      const __grid_constant__ ExpertsCall call) {
   constexpr int kCount = per_load<T>();
   const long long n = first_element<T>(), place = blockIdx.y;
+  let_next_begin();
+  await_previous();
   if (n >= call.n) return;
   const T *row = products + place * 2 * call.n;
   const T *added = call.has_bias ? bias + experts[sources[place]] * 2 * call.n : row;
@@ -71,6 +75,8 @@ __global__ void __launch_bounds__(kThreads)
             const __grid_constant__ ExpertsCall call) {
   constexpr int kCount = per_load<T>();
   const long long n = first_element<T>(), row = blockIdx.y;
+  let_next_begin();
+  await_previous();
   if (n >= call.n) return;
   float sum[kCount] = {};
   for (int j = 0; j < call.chosen; ++j) {

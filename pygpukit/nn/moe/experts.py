@@ -11,9 +11,10 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import uint8
 from pygpukit.core.errors import ShapeError
 from pygpukit.nn.batch import product
+from pygpukit.nn.linear import tensor
 from pygpukit.nn.linear.blocks import Blocks, values_of
 from pygpukit.nn.linear.layer import LinearBF16
-from pygpukit.nn.moe import in_blocks
+from pygpukit.nn.moe import few_rows, in_blocks
 from pygpukit.nn.moe.routing import Arranged, Routed
 from pygpukit.ops import host
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -86,30 +87,34 @@ class Experts:
         arranged: Arranged,
         scale: float,
         between: Between | None = None,
+        start: int | None = 0,
     ) -> None:
         """x += scale * the weighted sum of what a row's experts make of it, on a device: x float32 (R, hidden), rows
-        (R, hidden) of the weights' type."""
+        (R, hidden) of the weights' type. start: Batch.start."""
         chosen, dtype, place = routed.experts.shape[1], rows.dtype, arranged.sources
         own, products, activated, outputs = between or self._between(place.size, dtype)
         self._launch("gather_rows", own, chosen, rows, place, routed.weights, own)
-        self._multiply(own, self.gate_up, arranged.counts, products)
+        self._multiply(own, self.gate_up, arranged.counts, products, start)
         bias = self.gate_up.bias
         added = products if bias is None else bias
         self._launch(
             "activate_experts", activated, chosen, products, routed.experts, place, added, activated, bias=bias
         )
-        self._multiply(activated, self.down, arranged.counts, outputs)
+        self._multiply(activated, self.down, arranged.counts, outputs, start)
         bias = self.down.bias
         operands = outputs, routed.experts, arranged.places, routed.weights, outputs if bias is None else bias, x
         self._launch("combine", x, chosen, *operands, bias=bias, scale=scale, dtype=dtype.name)
 
-    def _multiply(self, x: GPUArray, linear: LinearBF16, counts: GPUArray, out: GPUArray) -> None:
-        """out = rows by experts times the weights of these."""
-        weight = linear.weight
-        if isinstance(weight, Blocks) and in_blocks.takes(weight):
-            in_blocks.product(x, weight, counts, out)
+    def _multiply(self, x: GPUArray, linear: LinearBF16, counts: GPUArray, out: GPUArray, start: int | None) -> None:
+        """out = rows by experts times the weights of these: of a step by the bytes of the weights."""
+        if isinstance(linear.weight, Blocks) and in_blocks.takes(linear.weight):
+            in_blocks.product(x, linear.weight, counts, out)
+            return
+        weight = values_of(linear.weight)
+        if start is None and weight.dtype in tensor.TYPES:
+            few_rows.product(x, weight, counts, out)
         else:
-            grouped_rows(x, _stacked(values_of(weight), self.count), counts, out)
+            grouped_rows(x, _stacked(weight, self.count), counts, out)
 
     def _between(self, count: int, dtype: DataType) -> Between:
         gathered = native.empty((count, self.hidden), dtype)
@@ -131,7 +136,7 @@ class Experts:
             alpha=gate.alpha,
             scale=scale,
         )
-        spec = SOURCE.of(f"pk::{name}<{CTYPES[dtype or out.dtype.name]}>")
+        spec = SOURCE.of(f"pk::{name}<{CTYPES[dtype or out.dtype.name]}>", overlapping=True)
         each = _LOAD // arrays[0].itemsize
         kernels.launch(spec, (-(-width // (_THREADS * each)), rows, 1), (_THREADS, 1, 1), *arrays, call)
 

@@ -151,7 +151,7 @@ class MoELayer:
             routed = self._by_host(total, rows, scale)
         else:
             routed = self.router.route(rows)
-            self.experts.add(total, rows, routed, self.router.arrange(routed.experts), scale)
+            self.experts.add(total, rows, routed, self.router.arrange(routed.experts), scale, start=start)
         watched = _WATCHED.get()
         if watched is not None:
             watched.append((self, routed))

@@ -1,5 +1,6 @@
 // routing.cu: which experts a row goes to and with what weights; the order in which experts take the rows.
 #include "linear.cuh"
+#include "overlap.cuh"
 
 namespace pk {
 
@@ -53,31 +54,42 @@ __device__ __forceinline__ float worth(const float *values, int count) {
   return count > 1 ? first + second : first;
 }
 
-// A block for each row. Logits are summed as products of a few rows are (linear.cu), so that they depend on the row
-// alone; the experts of a row stand best first, of equal ones the lower number. w: (experts, k).
+// Logits of rows, blocks in y; a warp for each expert. They are summed as products of a few rows are (linear.cu), so
+// that they depend on the row alone. w: (experts, k).
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    route(const T *x, const T *w, const T *bias, const float *correction, int *experts, float *weights,
-          const __grid_constant__ RouteCall call) {
+    router_logits(const T *x, const T *w, const T *bias, float *logits, const __grid_constant__ RouteCall call) {
+  constexpr int kCount = per_load<T>();
+  const long long row = blockIdx.y, pieces = call.k / kCount;
+  const int lane = threadIdx.x % 32, e = blockIdx.x * kWarps + threadIdx.x / 32;
+  let_next_begin();
+  await_previous();
+  if (e >= call.experts) return;
+  float sum = 0.0f;
+#pragma unroll 8
+  for (long long piece = lane; piece < pieces; piece += 32) {
+    float a[kCount], b[kCount];
+    widen_pack(load_pack<kCount>(w + e * call.k + piece * kCount), a);
+    widen_pack(load_pack<kCount>(x + row * call.k + piece * kCount), b);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) sum = fmaf(a[i], b[i], sum);
+  }
+  sum = over_warp(sum);
+  if (lane == 0) logits[row * call.experts + e] = call.has_bias ? sum + widen(bias[e]) : sum;
+}
+
+// A warp for each row: its experts stand best first, of equal ones the lower number.
+__global__ void __launch_bounds__(32) choose_experts(const float *logits, const float *correction, int *experts,
+                                                     float *weights, const __grid_constant__ RouteCall call) {
   __shared__ float score[kMaxExperts], choice[kMaxExperts], group_worth[kMaxExperts];
   __shared__ bool taken[kMaxExperts], group_taken[kMaxExperts];
-  constexpr int kCount = per_load<T>();
-  const long long row = blockIdx.x, pieces = call.k / kCount;
-  const int lane = threadIdx.x % 32;
-  for (int e = threadIdx.x / 32; e < call.experts; e += kWarps) {
-    float sum = 0.0f;
-    for (long long piece = lane; piece < pieces; piece += 32) {
-      float a[kCount], b[kCount];
-      widen_pack(load_pack<kCount>(w + e * call.k + piece * kCount), a);
-      widen_pack(load_pack<kCount>(x + row * call.k + piece * kCount), b);
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) sum = fmaf(a[i], b[i], sum);
-    }
-    sum = over_warp(sum);
-    if (lane == 0) score[e] = call.has_bias ? sum + widen(bias[e]) : sum;
-  }
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
+  const long long row = blockIdx.x;
+  const int lane = threadIdx.x;
+  let_next_begin();
+  await_previous();
+#pragma unroll 4
+  for (int e = lane; e < call.experts; e += 32) score[e] = logits[row * call.experts + e];
+  __syncwarp();
   if (call.score == kSoftmax) {
     float largest = minus_infinity(), sum = 0.0f;
     for (int e = lane; e < call.experts; e += 32) largest = score[e] > largest ? score[e] : largest;
@@ -141,6 +153,8 @@ __global__ void __launch_bounds__(kThreads)
     arrange(const int *experts, int *counts, int *sources, int *places, const __grid_constant__ int count) {
   __shared__ int below[kWarps], own[kWarps];
   const int expert = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  let_next_begin();
+  await_previous();
   int lower = 0, equal = 0;
   for (int i = threadIdx.x; i < count; i += kThreads) {
     lower += experts[i] < expert;

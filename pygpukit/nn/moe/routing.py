@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Choices stand on the bits of sums.
 SOURCE = kernels.KernelSpec(__file__, "routing.cu", options=kernels.SAME_BITS)
 _CALL = SOURCE.structure("RouteCall")
-_THREADS = 256  # linear.cuh: kThreads
+_THREADS, _WARPS = 256, 8  # linear.cuh
 MAX_EXPERTS = 1024  # routing.cu: kMaxExperts
 
 Score = Literal["softmax", "softmax_of_chosen", "sigmoid"]
@@ -96,10 +96,14 @@ class Router:
         """Weight, bias and correction."""
         return [array for array in (self.weight, self.bias, self.correction) if array is not None]
 
-    def route(self, rows: GPUArray, out: Routed | None = None) -> Routed:
-        """The experts of rows (R, hidden) of the weight's type, on a device. A row's do not depend on other rows."""
-        routing, shape = self.routing, (rows.shape[0], self.chosen)
+    def route(self, rows: GPUArray, out: Routed | None = None, logits: GPUArray | None = None) -> Routed:
+        """The experts of rows (R, hidden) of the weight's type, on a device. A row's do not depend on other rows.
+        logits: room for them, float32 (R, experts)."""
+        routing, count = self.routing, rows.shape[0]
+        shape = count, self.chosen
         routed = out or Routed(native.empty(shape, int32), native.empty(shape, float32))
+        if logits is None:
+            logits = native.empty((count, self.experts), float32)
         call = _CALL.pack(
             k=rows.shape[1],
             experts=self.experts,
@@ -114,10 +118,11 @@ class Router:
         )
         bias = self.weight if self.bias is None else self.bias
         correction = routed.weights if self.correction is None else self.correction
-        spec = SOURCE.of(f"pk::route<{CTYPES[rows.dtype.name]}>")
-        kernels.launch(
-            spec, (rows.shape[0], 1, 1), (_THREADS, 1, 1), rows, self.weight, bias, correction, *routed, call
-        )
+        spec = SOURCE.of(_logits(rows.dtype.name), overlapping=True)
+        across = -(-self.experts // _WARPS)
+        kernels.launch(spec, (across, count, 1), (_THREADS, 1, 1), rows, self.weight, bias, logits, call)
+        spec = SOURCE.of("pk::choose_experts", overlapping=True)
+        kernels.launch(spec, (count, 1, 1), (32, 1, 1), logits, correction, *routed, call)
         return routed
 
     def arrange(self, experts: GPUArray, out: Arranged | None = None) -> Arranged:
@@ -125,7 +130,8 @@ class Router:
         choices = (experts.size,)
         arranged = out or Arranged(*(native.empty(shape, int32) for shape in ((self.experts,), choices, choices)))
         count = experts.size.to_bytes(4, "little")
-        kernels.launch(SOURCE.of("pk::arrange"), (self.experts, 1, 1), (_THREADS, 1, 1), experts, *arranged, count)
+        spec = SOURCE.of("pk::arrange", overlapping=True)
+        kernels.launch(spec, (self.experts, 1, 1), (_THREADS, 1, 1), experts, *arranged, count)
         return arranged
 
     def on_host(self, rows: Any) -> tuple[Any, Any]:
@@ -179,7 +185,11 @@ def _best(values: Any, count: int) -> Any:
     return np.argsort(-values, axis=1, kind="stable")[:, :count]
 
 
+def _logits(dtype: str) -> str:
+    return f"pk::router_logits<{CTYPES[dtype]}>"
+
+
 @SOURCE.lists
 def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that a router can ask for."""
-    yield "pk::arrange", *(f"pk::route<{CTYPES[name]}>" for name in ("float32", "float16", "bfloat16"))
+    yield "pk::arrange", "pk::choose_experts", *map(_logits, ("float32", "float16", "bfloat16"))
