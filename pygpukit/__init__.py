@@ -70,6 +70,7 @@ _SUBMODULES = (
     "asr",
     "benchmark",
     "cache",
+    "comm",
     "core",
     "cuda",
     "cutile",

@@ -3,6 +3,7 @@ from pygpukit import array_api as array_api
 from pygpukit import asr as asr
 from pygpukit import benchmark as benchmark
 from pygpukit import cache as cache
+from pygpukit import comm as comm
 from pygpukit import core as core
 from pygpukit import cuda as cuda
 from pygpukit import cutile as cutile

@@ -9,7 +9,9 @@ themselves and raise at once.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
 
 from pygpukit._core import native
 from pygpukit.core.errors import negative_power, out_of_range
@@ -24,6 +26,27 @@ _Key = tuple[int, int]  # device and stream
 _reports: dict[_Key, GPUArray] = {}
 _captured: dict[_Key, GPUArray] = {}  # of captures that have not ended
 _unread: dict[_Key, list[GPUArray]] = {}
+
+
+class Watched(Protocol):
+    """Something whose kernels tell the host of failures by themselves."""
+
+    def check(self) -> None:
+        """Raises the error that there is."""
+
+
+_watched: defaultdict[int, WeakSet[Watched]] = defaultdict(WeakSet)  # by device
+
+
+def watch(device: int, one: Watched) -> None:
+    """Waits for work of the device call one.check() from here on, until it has raised, as long as somebody has it."""
+    _watched[device].add(one)
+
+
+def unwatch(one: Watched) -> None:
+    """No wait calls one.check() any more."""
+    for known in _watched.values():
+        known.discard(one)
 
 
 def report() -> GPUArray:
@@ -72,6 +95,8 @@ def check(stream: int | None = None) -> None:
 
     Costs nothing when no such kernel was launched since the last check, else a copy of 32 bytes a report.
     """
+    if _watched:
+        _ask(native.current_device())
     if not _unread:
         return
     device, current = _current()
@@ -81,9 +106,20 @@ def check(stream: int | None = None) -> None:
 def check_all() -> None:
     """check() for every stream of the current device, which must be idle."""
     device = native.current_device()
+    if _watched:
+        _ask(device)
     for key in sorted(_unread):
         if key[0] == device:
             _read(key)
+
+
+def _ask(device: int) -> None:
+    for one in tuple(_watched.get(device, ())):
+        try:
+            one.check()
+        except BaseException:
+            _watched[device].discard(one)
+            raise
 
 
 def _expect(key: _Key, array: GPUArray) -> None:

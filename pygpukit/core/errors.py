@@ -124,6 +124,17 @@ def driver_error(message: str, code: int = 999, name: str = "CUDA_ERROR_UNKNOWN"
     return error_for(message, code, name)
 
 
+class CollectiveError(GPUError):
+    """Ranks of a group cannot go on together (gp.comm). Fields: rank, the one that noticed it; peer, the one that it
+    waits for; -1 where there is none. The group is of no use any more.
+    """
+
+    def __init__(self, message: str, rank: int = -1, peer: int = -1) -> None:
+        super().__init__(message)
+        self.rank = rank
+        self.peer = peer
+
+
 class NvrtcErrorCode(IntEnum):
     """NVRTC's own result codes, and from 1000 on the failures that come before or after a compile."""
 

@@ -74,6 +74,7 @@ PAGES = {
     ),
     "docs/cutile.md": Page("assert z.to_numpy().tolist() == [one + 1.0 for one in range(1000)]"),
     "docs/dashboards.md": Page("import os\nassert os.path.getsize('run.pgktrace')", {0: NUMPY}),
+    "docs/comm.md": Page("assert group.ranks[0].size == 1"),
     "docs/devices.md": Page("assert y.device == last and y.to(0).to_numpy().tolist() == [[1.0] * 3] * 2"),
     "docs/fft.md": Page(
         "np.testing.assert_allclose(again.to_numpy(), x.to_numpy(), atol=1e-5)\n"

@@ -1,0 +1,266 @@
+"""Group: devices that work together, and functions that run on all of them at once."""
+
+from __future__ import annotations
+
+import ctypes
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pygpukit._core import native
+from pygpukit.comm.orders import Call, Orders
+from pygpukit.comm.rank import Rank
+from pygpukit.comm.windows import MAX_RANKS, Windows
+from pygpukit.core import deferred
+from pygpukit.core.backend import is_sim
+from pygpukit.core.device import device_count, index_of
+from pygpukit.core.errors import CollectiveError, DeviceMismatchError, InvalidSpecError
+
+if TYPE_CHECKING:
+    from pygpukit.core.device import DeviceLike
+    from pygpukit.core.graph import Graph
+
+Result = TypeVar("Result")
+
+_PATIENCE_S, _GRACE_S = 0.5, 1.3  # until a rank that does not end is interrupted, and until it is left behind
+_IDS = 0xFFFF  # peers.cuh: kKind
+
+
+class _Interrupted(BaseException):
+    """Raised in the thread of a rank whose group has failed."""
+
+
+class Group:
+    """Devices that work together, each as one rank. `with Group(...) as group:` gives its memory back at the end.
+
+    Parameters
+    ----------
+    devices : sequence of devices, optional
+        A device for each rank, at most 64; all devices when left out.
+    timeout : float, default 30
+        Seconds that a rank waits for another one in a collective, on the device's clock, before the group fails.
+
+    Raises
+    ------
+    DeviceMismatchError
+        There is no such device, it is named twice, or two cannot use each other's memory.
+    InvalidSpecError
+        No device, too many, or a timeout that is not positive.
+
+    Examples
+    --------
+    >>> with gp.comm.Group([0]) as group:
+    ...     group.run(lambda rank: rank.all_gather(gp.arange(3)).tolist())
+    [[[0, 1, 2]]]
+    """
+
+    def __init__(self, devices: Sequence[DeviceLike] | None = None, timeout: float = 30.0) -> None:
+        chosen = range(device_count()) if devices is None else [index_of(one, "Group") for one in devices]
+        if not 1 <= len(chosen) <= MAX_RANKS:
+            raise InvalidSpecError(f"Group: {len(chosen)} devices; give 1 to {MAX_RANKS}", "devices")
+        if len(set(chosen)) < len(chosen):
+            raise DeviceMismatchError(
+                f"Group: devices {list(chosen)}: a device can be one rank only; name each once, or simulate more by "
+                "PYGPUKIT_SIM_DEVICES"
+            )
+        if not timeout > 0:
+            raise InvalidSpecError(f"Group: timeout={timeout}; give seconds, more than 0", "timeout")
+        self.devices = tuple(chosen)
+        self.size = len(self.devices)
+        self.timeout = timeout
+        self._lock = threading.Lock()
+        self._orders = Orders(self.size)
+        self._calls: dict[tuple[str, str], int] = {}
+        self._failure: BaseException | None = None
+        self._windows = Windows(self.devices, timeout)
+        self._close = weakref.finalize(self, self._windows.free)
+        self.ranks = tuple(
+            Rank(self, index, device, self._windows.peers(index)) for index, device in enumerate(self.devices)
+        )
+        for device in self.devices:
+            deferred.watch(device, self)
+
+    def run(self, function: Callable[..., Result], *args: Any) -> list[Result]:
+        """function(rank, *args) in a thread for each rank, the rank's device current; their results in order of ranks.
+
+        Waits for the work of all devices. Where one raises, the others end within two seconds, and its own error is
+        raised here; so does Ctrl-C. Then the group is of no use any more. A thread that runs foreign code all that time
+        is left behind.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the Rank and args.
+        *args
+            The same for every rank.
+
+        Returns
+        -------
+        list
+            A result for each rank.
+
+        Raises
+        ------
+        CollectiveError
+            Ranks wait for each other for ever, or one for longer than the timeout.
+        """
+        self.check()
+        results: list[Any] = [None] * self.size
+        ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+        def work(rank: Rank) -> None:
+            try:
+                with rank:
+                    results[rank.index] = function(rank, *args)
+                    self._end(rank.index)
+                    rank.synchronize()
+            except BaseException as error:
+                self.fail(error, rank.index)
+            finally:
+                ended.put(rank.index)
+
+        threads = [
+            threading.Thread(target=work, args=(rank,), name=f"rank {rank.index}", daemon=True) for rank in self.ranks
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in threads:
+                ended.get()
+                if self._failure is not None:
+                    break
+        except BaseException as error:  # Ctrl-C
+            self.fail(error)
+        if self._failure is not None:
+            _end_threads(threads)
+            deferred.unwatch(self)
+            raise self._taken_failure()
+        self._orders = Orders(self.size)
+        return results
+
+    def launch(self, graphs: Sequence[Graph]) -> None:
+        """Launch one graph a rank, each on the current stream of its device, so that all go on together.
+
+        Asynchronous on a device. Operations of the simulated device run as they are launched: there every rank has a
+        thread, and all graphs are done when this returns. Errors as run().
+        """
+        if len(graphs) != self.size:
+            raise InvalidSpecError(f"launch: {len(graphs)} graphs for {self.size} ranks; give one a rank", "graphs")
+        if is_sim():
+            self.run(lambda rank: graphs[rank.index].launch())
+            return
+        self.check()
+        for rank, graph in zip(self.ranks, graphs, strict=True):
+            with rank:
+                graph.launch()
+
+    def check(self) -> None:
+        """Raises CollectiveError when the group has failed."""
+        with self._lock:
+            if self._failure is None and self._windows.stopped:
+                self._failure = self._failed_wait()
+            failure = self._failure
+        if failure is not None:
+            raise _repeated(failure)
+
+    def fail(self, error: BaseException, rank: int = -1) -> None:
+        """The group fails with this error, unless it has: every wait of its ranks ends soon."""
+        with self._lock:
+            if self._failure is None:
+                if rank >= 0 and not isinstance(error, CollectiveError) and hasattr(error, "add_note"):
+                    error.add_note(f"in rank {rank} of {self.size}, device {self.devices[rank]}")
+                self._failure = error
+        self._windows.stop()
+
+    def close(self) -> None:
+        """Wait for the ranks' work and give the group's memory back. It is of no use any more."""
+        if not self._close.alive:
+            return
+        self.fail(CollectiveError("the group is closed; make a new one"))
+        deferred.unwatch(self)
+        for rank in self.ranks:
+            with rank:
+                native.synchronize()
+        self._close()
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Group(devices={list(self.devices)})"
+
+    def add(self, rank: int, call: Call) -> int:
+        """One more call of a rank, in its order; its number. Raises CollectiveError where ranks wait for ever."""
+        self.check()
+        with self._lock:
+            sentence = self._orders.add(rank, call)
+            number = self._orders.calls(rank)
+        self._judge(sentence, rank)
+        return number
+
+    def ticket(self, call: Call, number: int) -> int:
+        """A call as a rank's kernels show it to the others: its number and its kind."""
+        with self._lock:
+            kind = self._calls.setdefault((call.name, call.details), 1 + len(self._calls) % _IDS)
+        return (number & _IDS) << 16 | kind
+
+    def _end(self, rank: int) -> None:
+        with self._lock:
+            sentence = self._orders.end(rank)
+        self._judge(sentence, rank)
+
+    def _judge(self, sentence: str, rank: int) -> None:
+        if sentence:
+            error = CollectiveError(sentence, rank)
+            self.fail(error, rank)
+            raise error
+
+    def _taken_failure(self) -> BaseException:
+        """The failure itself; the group keeps what it says, without the frames that hold arrays."""
+        with self._lock:
+            failure = self._failure
+            assert failure is not None
+            self._failure = _repeated(failure)
+        return failure
+
+    def _failed_wait(self) -> CollectiveError:
+        """The error that a kernel wrote to the board."""
+        names = {kind: name for (name, _), kind in self._calls.items()}
+
+        def shown(ticket: int) -> str:
+            return f"{names.get(ticket & _IDS, 'a call')} #{ticket >> 16}"
+
+        failures = sorted(self._windows.failures(), key=lambda one: one[1] == "late")
+        if not failures:
+            return CollectiveError("the group was stopped; make a new one")
+        rank, reason, peer, own, seen = failures[0]
+        sentence = f"rank {rank} waits in {shown(own)} for rank {peer}, "
+        if reason == "late":
+            last = self._orders.last(peer)
+            sentence += f"which did not come within {self.timeout:g} s; its last call: {last or 'none'}"
+        else:
+            sentence += f"which is in {shown(seen)}"
+        return CollectiveError(sentence, rank, peer)
+
+
+def _repeated(failure: BaseException) -> CollectiveError:
+    if isinstance(failure, CollectiveError):
+        return CollectiveError(str(failure), failure.rank, failure.peer)
+    return CollectiveError(f"the group has failed: {type(failure).__name__}: {failure}; make a new one")
+
+
+def _end_threads(threads: Sequence[threading.Thread]) -> None:
+    """Their waits have been ended; who does not come back is interrupted."""
+    for pause, interrupt in ((_PATIENCE_S, False), (_GRACE_S, True)):
+        for thread in threads:
+            if interrupt and thread.is_alive() and thread.ident is not None:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Interrupted))
+        deadline = time.monotonic() + pause
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))

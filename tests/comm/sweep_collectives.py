@@ -1,0 +1,102 @@
+"""The kernels of collectives: each launched as one rank of three, whose peers are played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from played_peers import RANK, SIZE, play
+from sweep.engine import Call, Family, first_type, numbers
+
+import pygpukit as gp
+from pygpukit.comm import collectives, planning
+from pygpukit.ops.elementwise.pointwise import CTYPES
+
+_NAMES = {ctype: name for name, ctype in CTYPES.items()}
+_WORDS = dict(zip(collectives.WORDS.values(), ("uint8", "uint16", "uint32", "uint64", "complex128"), strict=True))
+
+
+def _reduced(rows: Any, op: str) -> Any:
+    """Of (size, count) as the kernels have it: bool adds up as or, small integers wrap."""
+    rows = np.asarray(rows)
+    result = rows[0]
+    for row in rows[1:]:
+        result = {"sum": np.add, "max": np.maximum, "min": np.minimum}[op](result, row)
+    return result
+
+
+def _once(x: gp.GPUArray, op: str, scatter: bool) -> gp.GPUArray:
+    """x: (size, size, count) with scatter, what each rank has for each; else (size, count)."""
+    rows = x.to_numpy()
+    own, sent = x[RANK].clone(), [row[RANK] if scatter else row for row in rows]
+    out = gp.empty(x.shape[-1], x.dtype)
+    play(
+        [sent],
+        lambda peers, call: collectives.reduce(own, out, peers, call, SIZE, op=op, scatter=scatter),
+    )
+    return out
+
+
+def _twice(x: gp.GPUArray, op: str) -> gp.GPUArray:
+    """x: (size, count). What the others combine, in the second round, is what NumPy says."""
+    rows = x.to_numpy()
+    own, out = x[RANK].clone(), gp.empty(x.shape[1], x.dtype)
+    total = x[0]
+    for rank in range(1, SIZE):
+        total = {"sum": gp.add, "max": gp.maximum, "min": gp.minimum}[op](total, x[rank])
+    piece = planning.two_shot(out.nbytes, SIZE).piece_bytes // x.itemsize
+    pieces = [slice(rank * piece, (rank + 1) * piece) for rank in range(SIZE)]
+    combined = total.to_numpy()
+    play(
+        [[row[pieces[RANK]] for row in rows], [combined[piece] for piece in pieces]],
+        lambda peers, call: collectives.reduce_twice(own, out, peers, call, SIZE, op=op),
+    )
+    return out
+
+
+def _reductions(variant: str) -> Iterator[Call]:
+    dtype = _NAMES[variant]
+    ops = ("sum",) if dtype.startswith("complex") else ("sum", "max", "min")
+    for op in ops:
+        for count in (1, 37):
+            yield Call(
+                lambda x, op=op: _once(x, op, False),
+                (numbers(dtype, SIZE, count),),
+                lambda x, op=op: _reduced(x, op),
+            )
+            yield Call(lambda x, op=op: _twice(x, op), (numbers(dtype, SIZE, count),), lambda x, op=op: _reduced(x, op))
+        yield Call(
+            lambda x, op=op: _once(x, op, True),
+            (numbers(dtype, SIZE, SIZE, 5),),
+            lambda x, op=op: _reduced(x[:, RANK], op),
+        )
+
+
+def _gathered(x: gp.GPUArray) -> gp.GPUArray:
+    out = gp.empty(x.shape, x.dtype)
+    own, count = x[RANK].clone(), x.shape[1]
+    play(
+        [list(x.to_numpy())],
+        lambda peers, call: collectives.exchange(
+            own, out, peers, call, SIZE, name="all_gather", count=count, step=count
+        ),
+    )
+    return out
+
+
+def _exchanges(variant: str) -> Iterator[Call]:
+    for count in (1, 37):
+        yield Call(_gathered, (numbers(_WORDS[variant], SIZE, count),), lambda x: x)
+
+
+def _variant(expression: str) -> str:
+    return f"{'moves' if 'exchange' in expression else 'reduces'} {first_type(expression)}"
+
+
+def _calls(variant: str) -> Iterator[Call]:
+    kind, _, ctype = variant.partition(" ")
+    return _exchanges(ctype) if kind == "moves" else _reductions(ctype)
+
+
+FAMILIES = (Family("collectives", (collectives.SOURCE.source,), _variant, _calls),)
