@@ -130,6 +130,9 @@ def _launch(
         call=call,
         reserved=0,
     )
-    # The simulated device starts a thread after the other.
-    threads = 32 if is_sim() else 512
-    kernels.launch(SOURCE.of(kernel), (blocks, 1, 1), (threads, 1, 1), x, out, peers, fields)
+    kernels.launch(SOURCE.of(kernel), (blocks, 1, 1), (threads(), 1, 1), x, out, peers, fields)
+
+
+def threads() -> int:
+    """Threads of a block: few on the simulated device, which starts one after the other."""
+    return 32 if is_sim() else 512

@@ -78,7 +78,7 @@ class Group:
         self._windows = Windows(self.devices, timeout)
         self._close = weakref.finalize(self, self._windows.free)
         self.ranks = tuple(
-            Rank(self, index, device, self._windows.peers(index)) for index, device in enumerate(self.devices)
+            Rank(self, index, device, self._windows.fields(index)) for index, device in enumerate(self.devices)
         )
         for device in self.devices:
             deferred.watch(device, self)
@@ -207,7 +207,8 @@ class Group:
     def ticket(self, call: Call, number: int) -> int:
         """A call as a rank's kernels show it to the others: its number and its kind."""
         with self._lock:
-            kind = self._calls.setdefault((call.name, call.details), 1 + len(self._calls) % _IDS)
+            name = call.name if call.peer is None else "send or recv"  # the two have one ticket
+            kind = self._calls.setdefault((name, call.details), 1 + len(self._calls) % _IDS)
         return (number & _IDS) << 16 | kind
 
     def _end(self, rank: int) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pygpukit.comm.windows import CHANNELS, part_bytes
+from pygpukit.comm.windows import CHANNELS, PAIR_CHANNELS, part_bytes
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.core.errors import InvalidSpecError
 
 if TYPE_CHECKING:
     from pygpukit.core.dtypes import DTypeLike
 
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "barrier")
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "barrier", "send", "recv")
+PAIRS = ("send", "recv")
 ONE_SHOT, TWO_SHOT = "one shot", "two shot"
 _PACK_BYTES = 16
 _BLOCK_BYTES = 8 << 10  # what 512 threads move in a pass: two H200 took 8 KB by one block, 64 KB by 8, 1 MB by 64
@@ -35,8 +36,7 @@ def plan(nbytes: int, dtype: DTypeLike = "float32", op: str = "all_reduce", *, s
     Parameters
     ----------
     nbytes : int
-        Bytes that a rank sends to each other one: of x for all_reduce, all_gather and broadcast, of one part of it for
-        reduce_scatter and all_to_all.
+        Bytes that a rank sends to each other one: of x, or of one part of it for reduce_scatter and all_to_all.
     dtype : dtype, default "float32"
         Type of the elements.
     op : str, default "all_reduce"
@@ -67,6 +67,8 @@ def plan(nbytes: int, dtype: DTypeLike = "float32", op: str = "all_reduce", *, s
     if op == "all_reduce" and size > 2 and nbytes >= _TWO_SHOT_BYTES:
         return two_shot(nbytes, size)
     reason = "the ranks meet once a piece" if nbytes else "the ranks meet, nothing moves"
+    if op in PAIRS:
+        return Plan(ONE_SHOT, *_cut(nbytes, size, PAIR_CHANNELS), "the sender waits until all is received")
     return Plan(ONE_SHOT, *_cut(nbytes, size), reason)
 
 
@@ -76,8 +78,8 @@ def two_shot(nbytes: int, size: int) -> Plan:
     return Plan(TWO_SHOT, *_cut(-(-nbytes // size), size), f"a rank sends {sent} bytes, by one shot {direct}")
 
 
-def _cut(nbytes: int, size: int) -> tuple[int, int]:
+def _cut(nbytes: int, size: int, channels: int = CHANNELS) -> tuple[int, int]:
     """(blocks, bytes of a piece) for what goes to one rank."""
-    blocks = max(1, min(CHANNELS, -(-nbytes // _BLOCK_BYTES)))
+    blocks = max(1, min(channels, -(-nbytes // _BLOCK_BYTES)))
     piece = -(-nbytes // (blocks * _PACK_BYTES)) * _PACK_BYTES
     return blocks, max(_PACK_BYTES, min(piece, part_bytes(size)))

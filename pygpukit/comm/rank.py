@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.comm import collectives
-from pygpukit.comm.orders import Call
+from pygpukit.comm import collectives, pairs
+from pygpukit.comm.orders import RECV, SEND, Call
 from pygpukit.core import stream as streams
 from pygpukit.core.device import current_device
 from pygpukit.core.errors import DeviceMismatchError, DTypeError, InvalidSpecError, ShapeError
@@ -125,6 +125,25 @@ class Rank:
             )
         return out
 
+    def send(self, x: GPUArray, to: int) -> None:
+        """x to rank `to`, which must call recv(). Work that is queued after it begins once all of x was received."""
+        x = self._input(x, "send")
+        self._check_rank(to, "send: to", other=True)
+        with self:
+            x = x.contiguous()
+            call = self._call(SEND, _elements(x), to)
+            pairs.send(x, self._peers, call, self.size, to)
+
+    def recv(self, like: GPUArray, from_: int, out: GPUArray | None = None) -> GPUArray:
+        """The array that rank `from_` sends. Of like only shape and type count."""
+        like = self._input(like, "recv")
+        self._check_rank(from_, "recv: from_", other=True)
+        with self:
+            out = self._output(out, like.shape, like.dtype, "recv")
+            call = self._call(RECV, _elements(out), from_)
+            pairs.receive(out, self._peers, call, self.size, from_)
+        return out
+
     def barrier(self) -> None:
         """Work that is queued after it begins once all ranks have come to it. The calling thread does not wait."""
         with self:
@@ -141,9 +160,9 @@ class Rank:
     def __repr__(self) -> str:
         return f"Rank({self.index} of {self.size}, device {self.device})"
 
-    def _call(self, name: str, details: str) -> int:
+    def _call(self, name: str, details: str, peer: int | None = None) -> int:
         """One more call, in its order; its ticket."""
-        call = Call(name, details)
+        call = Call(name, details, peer)
         if native.is_capturing():
             self._captured_calls += 1
             return self._group.ticket(call, self._captured_calls)
@@ -188,10 +207,12 @@ class Rank:
         same = x.size == out.size and x.device_ptr == out.device_ptr
         return x.clone() if may_share_memory(x, out) and not same else x.contiguous()
 
-    def _check_rank(self, rank: int, what: str) -> None:
-        if not 0 <= rank < self.size:
+    def _check_rank(self, rank: int, what: str, other: bool = False) -> None:
+        if not 0 <= rank < self.size or (other and rank == self.index):
+            one = "no other rank" if other else "no rank"
             raise InvalidSpecError(
-                f"rank {self.index}: {what}={rank} is no rank; this group has {self.size}, from 0 on", "root"
+                f"rank {self.index}: {what}={rank} is {one}; this group has {self.size}, from 0 on",
+                what.rpartition(" ")[2],
             )
 
 

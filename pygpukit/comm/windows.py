@@ -1,4 +1,4 @@
-"""Memory that the ranks of a group share: a window of device memory for each rank, and the board in the host's memory."""
+"""Memory that the ranks of a group share: a window on the device of each, and the board on the host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
-from pygpukit.core.backend import is_sim
+from pygpukit.core import peers
 from pygpukit.core.device import current_device
 from pygpukit.core.errors import DeviceMismatchError
 from pygpukit.kernels.structure import in_header
@@ -14,7 +14,7 @@ from pygpukit.kernels.structure import in_header
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-MAX_RANKS, CHANNELS = 64, 64  # peers.cuh: kMaxRanks, kChannels
+MAX_RANKS, CHANNELS, PAIR_CHANNELS = 64, 64, 16  # peers.cuh: kMaxRanks, kChannels, kPairChannels
 _WINDOW, _PEERS = in_header("peers.cuh", "Window"), in_header("peers.cuh", "Peers")
 _FIELDS = 8  # peers.cuh: kFields
 _ALL_PARTS_BYTES = 16 << 20  # of a window
@@ -29,13 +29,24 @@ def part_bytes(size: int) -> int:
     return max(smallest, min(largest, _ALL_PARTS_BYTES // (2 * CHANNELS * size) // _LINE_BYTES * _LINE_BYTES))
 
 
-def check_access(devices: Sequence[int]) -> None:
-    """Raises DeviceMismatchError for devices that cannot use each other's memory."""
-    if not is_sim() and len(devices) > 1:  # simulated devices have one address space
-        raise DeviceMismatchError(
-            f"Group: devices {list(devices)}: CUDA devices cannot use each other's memory yet; give one, or simulate "
-            "several by PYGPUKIT_BACKEND=sim and PYGPUKIT_SIM_DEVICES"
-        )
+def window_bytes(size: int) -> int:
+    """Bytes of a rank's window in a group of so many ranks."""
+    return _WINDOW.layout.size + 2 * (CHANNELS + PAIR_CHANNELS) * size * part_bytes(size)
+
+
+def enable_access(devices: Sequence[int]) -> None:
+    """Each device may use the others' memory from here on. Raises DeviceMismatchError naming two that cannot."""
+    for device in devices:
+        for peer in devices:
+            if device != peer and not peers.can_access_peer(device, peer):
+                raise DeviceMismatchError(
+                    f"Group: device {device} cannot use the memory of device {peer} (gp.cuda.can_access_peer says so); "
+                    "make groups of devices that are linked"
+                )
+    for device in devices:
+        for peer in devices:
+            if device != peer:
+                peers.enable_peer_access(device, peer)
 
 
 class Windows:
@@ -46,8 +57,8 @@ class Windows:
 
         self.size = len(devices)
         self._part_bytes = part_bytes(self.size)
-        self.nbytes = _WINDOW.layout.size + 2 * CHANNELS * self.size * self._part_bytes
-        check_access(devices)
+        self.nbytes = window_bytes(self.size)
+        enable_access(devices)
         self._memory: list[GPUArray] = []
         self._limit_ns = int(limit_s * 1e9)
         self.board = pinned_empty((1 + self.size, _FIELDS), "uint32")
@@ -61,7 +72,7 @@ class Windows:
                 native.fill(native.view(memory, (_WINDOW.layout.size // 8,), (8,), 0, "uint64"), bytes(8))
                 native.synchronize()
 
-    def peers(self, rank: int) -> bytes:
+    def fields(self, rank: int) -> bytes:
         """peers.cuh's Peers of a rank."""
         return _PEERS.pack(
             windows=[memory.device_ptr for memory in self._memory],

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from played_peers import RANK, SIZE, play
+from played_peers import PEER, RANK, SIZE, play, play_pair
 from sweep.engine import Call, Family, first_type, numbers
 
 import pygpukit as gp
-from pygpukit.comm import collectives, planning
+from pygpukit.comm import collectives, pairs, planning
 from pygpukit.ops.elementwise.pointwise import CTYPES
 
 _NAMES = {ctype: name for name, ctype in CTYPES.items()}
@@ -90,6 +90,25 @@ def _exchanges(variant: str) -> Iterator[Call]:
         yield Call(_gathered, (numbers(_WORDS[variant], SIZE, count),), lambda x: x)
 
 
+def _received(x: gp.GPUArray) -> gp.GPUArray:
+    out = gp.empty(x.shape, x.dtype)
+    play_pair([x.to_numpy()], lambda peers, call: pairs.receive(out, peers, call, SIZE, PEER))
+    return out
+
+
+def _sent(x: gp.GPUArray) -> gp.GPUArray:
+    """The elements as they lie in the peer's window."""
+    there = play_pair([x.to_numpy()], lambda peers, call: pairs.send(x, peers, call, SIZE, PEER))
+    second = there[len(there) // 2 :][: x.nbytes]
+    return gp.from_numpy(np.frombuffer(second, x.dtype.to_numpy_dtype()))
+
+
+def _pairs(variant: str) -> Iterator[Call]:
+    for count in (1, 37):
+        for function in (_received, _sent):
+            yield Call(function, (numbers(_WORDS[variant], count),), lambda x: x)
+
+
 def _variant(expression: str) -> str:
     return f"{'moves' if 'exchange' in expression else 'reduces'} {first_type(expression)}"
 
@@ -99,4 +118,7 @@ def _calls(variant: str) -> Iterator[Call]:
     return _exchanges(ctype) if kind == "moves" else _reductions(ctype)
 
 
-FAMILIES = (Family("collectives", (collectives.SOURCE.source,), _variant, _calls),)
+FAMILIES = (
+    Family("collectives", (collectives.SOURCE.source,), _variant, _calls),
+    Family("pairs", (pairs.SOURCE.source,), first_type, _pairs),
+)

@@ -108,6 +108,15 @@ def numbers(first: str, step: str) -> None:
         same(rank.all_gather(flat), np.stack(own), dtype)
         same(rank.broadcast(flat, root), own[root], dtype)
         same(rank.all_to_all(x), np.stack([row[rank.index] for row in rows]), dtype)
+        if rank.size > 1:  # around the ranks
+            after, before = (rank.index + 1) % size, (rank.index - 1) % size
+            if rank.index == 0:
+                rank.send(flat, after)
+                same(rank.recv(flat, before), own[before], dtype)
+            else:
+                passed = rank.recv(flat, before)
+                rank.send(flat, after)
+                same(passed, own[before], dtype)
         rank.barrier()
 
     types = [*TYPES, *STORED][int(first) :: int(step)]
@@ -136,6 +145,17 @@ def two_shots() -> None:
         for result in ranks.run(lambda rank, rows=rows: rank.all_reduce(gp.from_numpy(rows[rank.index]))):
             same(result, expected, "float32")
     assert rounds(ranks) > 3
+
+    def sent(rank: gp.comm.Rank) -> gp.GPUArray | None:
+        """More than the windows take at once, by one rank to another and on."""
+        x = gp.from_numpy(rows[0])
+        if rank.index:
+            x = rank.recv(x, rank.index - 1)
+        if rank.index + 1 < rank.size:
+            rank.send(x, rank.index + 1)
+        return x
+
+    same(ranks.run(sent)[-1], rows[0], "float32")
 
 
 def rounds(ranks: gp.comm.Group) -> int:

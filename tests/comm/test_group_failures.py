@@ -12,6 +12,7 @@ import pytest
 from simulated_ranks import SIMULATED, group, on
 
 import pygpukit as gp
+from pygpukit.core import peers
 
 BOUND_S = 20.0  # of a busy machine; the promise is two seconds
 
@@ -76,6 +77,12 @@ def orders() -> None:
     ends(
         group(), sizes, gp.comm.CollectiveError, r"all_reduce #1 \(sum of . float32\) for rank .* \(sum of . float32\)"
     )
+
+    def both_send(rank: gp.comm.Rank) -> None:
+        rank.send(gp.ones(5), 1 - rank.index)
+        rank.recv(gp.ones(5), 1 - rank.index)
+
+    ends(group(), both_send, gp.comm.CollectiveError, r"rank . waits in send #1 \(to rank ., 5 float32\) for rank .,")
 
     def fewer(rank: gp.comm.Rank) -> None:
         if rank.index:
@@ -161,6 +168,10 @@ def refusals() -> None:
             gp.comm.Group(devices)
     with pytest.raises(gp.InvalidSpecError, match="timeout=0"):
         gp.comm.Group(timeout=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peers, "can_access_peer", lambda device, peer: (device, peer) != (1, 0))
+        with pytest.raises(gp.DeviceMismatchError, match="Group: device 1 cannot use the memory of device 0"):
+            gp.comm.Group()
     ranks = group()
     rank = ranks.ranks[1]
     with pytest.raises(gp.DeviceMismatchError, match="rank 1: all_reduce: x is on device 0, the rank's device is 1"):
@@ -183,6 +194,10 @@ def refusals() -> None:
             rank.all_reduce(other, op)
     with pytest.raises(gp.InvalidSpecError, match="root=2 is no rank"):
         rank.broadcast(x, root=2)
+    with pytest.raises(gp.InvalidSpecError, match="send: to=1 is no other rank"):
+        rank.send(x, 1)
+    with pytest.raises(gp.InvalidSpecError, match="recv: from_=-1 is no other rank"):
+        rank.recv(x, -1)
     with pytest.raises(gp.DTypeError, match="expected a GPUArray, got a ndarray"):
         rank.all_reduce(np.ones(3))
     assert ranks._orders.calls(1) == 0  # nothing of this was a call

@@ -11,6 +11,7 @@ namespace pk {
 
 constexpr int kMaxRanks = 64;
 constexpr int kChannels = 64;
+constexpr int kPairChannels = 16;  // of a send and its receive
 
 // One rank's view of its group.
 struct Peers {
@@ -25,7 +26,10 @@ struct Peers {
 struct Window {
   unsigned failed, reserved[63];
   unsigned rounds[kChannels];
-  unsigned long long tickets[2][kChannels][kMaxRanks];  // by parity, channel and the rank that writes
+  unsigned sent[kPairChannels][kMaxRanks], received[kPairChannels][kMaxRanks];  // rounds, by the other rank
+  // By parity, channel and the rank that writes: of collectives; of senders to this rank; of receivers from it.
+  unsigned long long tickets[2][kChannels][kMaxRanks];
+  unsigned long long posts[2][kPairChannels][kMaxRanks], receipts[2][kPairChannels][kMaxRanks];
 };
 
 // The words of a rank on the board: state, why it failed, for which peer it waited, its own ticket and the peer's.
@@ -34,19 +38,27 @@ enum Failure : unsigned { kLate = 1, kOtherCall = 2 };
 
 static_assert(sizeof(Window) % 128 == 0, "parts begin at multiples of a line");
 constexpr unsigned kKind = 0xffffu;  // bits of a ticket
+constexpr unsigned kQuickSpins = 64;
 
 __device__ __forceinline__ Window *window(const Peers &peers, int rank) {
   return reinterpret_cast<Window *>(peers.windows[rank]);
 }
 
 // Where rank `from` writes, and rank `owner` reads, in a round.
-__device__ __forceinline__ volatile unsigned long long *ticket_of(const Peers &peers, int owner, unsigned round,
-                                                                  int from) {
+using Place = volatile unsigned long long *;
+__device__ __forceinline__ Place ticket_of(const Peers &peers, int owner, unsigned round, int from) {
   return &window(peers, owner)->tickets[round & 1][blockIdx.x][from];
 }
 template <class T>
 __device__ __forceinline__ T *part_of(const Peers &peers, int owner, unsigned round, int from) {
   const long long number = (static_cast<long long>(round & 1) * kChannels + blockIdx.x) * peers.size + from;
+  return reinterpret_cast<T *>(peers.windows[owner] + sizeof(Window) + number * peers.part_bytes);
+}
+// The parts of sends and receives lie behind those of collectives.
+template <class T>
+__device__ __forceinline__ T *pair_part_of(const Peers &peers, int owner, unsigned round, int from) {
+  const long long block = 2 * kChannels + (round & 1) * kPairChannels + blockIdx.x;
+  const long long number = block * peers.size + from;
   return reinterpret_cast<T *>(peers.windows[owner] + sizeof(Window) + number * peers.part_bytes);
 }
 
@@ -70,9 +82,10 @@ __device__ inline void fail(const Peers &peers, Failure why, int peer, unsigned 
   board[0] = 1;
 }
 
-// False when the group has failed, by this wait or another one. The host's memory is far: it is looked at now and then.
-__device__ inline bool await(const Peers &peers, int peer, unsigned round, unsigned long long ticket) {
-  const volatile unsigned long long *place = ticket_of(peers, peers.rank, round, peer);
+// False when the group has failed, by this wait or another one. The host's memory is far: who waits for long looks
+// there now and then.
+__device__ inline bool await(const Peers &peers, int peer, Place place, unsigned long long ticket) {
+  const unsigned round = static_cast<unsigned>(ticket >> 32);
   unsigned long long start = 0;
   for (unsigned spins = 1;; ++spins) {
     const unsigned long long seen = *place;
@@ -81,16 +94,16 @@ __device__ inline bool await(const Peers &peers, int peer, unsigned round, unsig
       fail(peers, kOtherCall, peer, ticket, seen);
       return false;
     }
-    if (spins % 256 == 0) {
-      if (*reinterpret_cast<volatile unsigned *>(peers.board) != 0) return false;
-      const unsigned long long now = timer_ns();
-      if (start == 0) start = now;
-      if (now - start > peers.limit_ns) {
-        fail(peers, kLate, peer, ticket, 0);
-        return false;
-      }
+    if (spins < kQuickSpins) continue;
+    __nanosleep(32);
+    if (spins % 16 != 0) continue;
+    if (*reinterpret_cast<volatile unsigned *>(peers.board) != 0) return false;
+    const unsigned long long now = timer_ns();
+    if (start == 0) start = now;
+    if (now - start > peers.limit_ns) {
+      fail(peers, kLate, peer, ticket, 0);
+      return false;
     }
-    if (spins > 64) __nanosleep(32);
   }
 }
 
@@ -105,9 +118,10 @@ __device__ inline bool meet(const Peers &peers, unsigned round, unsigned call) {
     *ticket_of(peers, peer, round, peers.rank) = ticket;
   }
   bool here = true;
-  for (int peer = threadIdx.x; peer < peers.size; peer += blockDim.x)
-    if (peer != peers.rank) here = here && await(peers, peer, round, ticket);
-  __threadfence_system();
+  for (int peer = threadIdx.x; peer < peers.size; peer += blockDim.x) {
+    if (peer != peers.rank) here = here && await(peers, peer, ticket_of(peers, peers.rank, round, peer), ticket);
+    __threadfence_system();
+  }
   return __syncthreads_and(here) != 0;
 }
 
