@@ -243,6 +243,7 @@ class TransferCore:
         streams: Sequence[int],
         events: Sequence[int],
         after: Sequence[int],
+        peer: int = -1,
     ) -> int: ...
     def wait(self, id: int, timeout_s: float | None = None) -> TransferInfo | None: ...
     def ended(self, timeout_s: float) -> list[TransferInfo]:

@@ -199,6 +199,9 @@ def peer_info(device: int, peer: int) -> dict[str, Any]:
 def peer_enable(device: int, peer: int) -> None:
     """The device may read and write the peer's memory from now on."""
 
+def peer_reaches(device: int, peer: int) -> bool:
+    """Whether copies go straight; enables access where there is any."""
+
 def peer_traffic(device: int, peer: int) -> tuple[int, int, int]:
     """Copies so far, bytes without the host, and bytes by way of it."""
 

@@ -10,10 +10,22 @@ from pygpukit._core import native
 from pygpukit.core.device import DeviceInfo, DeviceLike, get_device_info, get_memory_info, index_of
 from pygpukit.core.device import current_device as _work_on
 from pygpukit.core.device import device_count as device_count
+from pygpukit.core.links import Link as Link
+from pygpukit.core.links import Links as Links
+from pygpukit.core.links import links as links
 from pygpukit.core.peers import can_access_peer as can_access_peer
 from pygpukit.core.peers import enable_peer_access as enable_peer_access
 
-__all__ = ["Device", "can_access_peer", "current_device", "device_count", "enable_peer_access"]
+__all__ = [
+    "Device",
+    "Link",
+    "Links",
+    "can_access_peer",
+    "current_device",
+    "device_count",
+    "enable_peer_access",
+    "links",
+]
 
 
 def __dir__() -> list[str]:

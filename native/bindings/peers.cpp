@@ -126,12 +126,6 @@ ArrayObject *dense(const py::object &object, const char *what) {
   throw py::error_already_set();
 }
 
-void count(int32_t from, int32_t to, uint64_t bytes, bool direct) {
-  Moved &moved = g_moved[from * kDevices + to];
-  moved.copies.fetch_add(1, std::memory_order_relaxed);
-  (direct ? moved.direct_bytes : moved.host_bytes).fetch_add(bytes, std::memory_order_relaxed);
-}
-
 // The copy runs on the source's device and writes to the other one.
 void copy_peer(const py::object &dst, const py::object &src) {
   need_backend();
@@ -143,7 +137,7 @@ void copy_peer(const py::object &dst, const py::object &src) {
   const StreamRef reads = stream_of(from), writes = stream_of(to);
   spoil_record();
   need(refuse_captured(reads.handle, kCopying) && refuse_captured(writes.handle, kCopying));
-  const bool direct = reaches(source, target);
+  reaches(source, target);
   if (const pk_status refused = enter(); refused != PK_OK) check(refused, kCopying);
   Pins pins;
   {
@@ -167,8 +161,8 @@ void copy_peer(const py::object &dst, const py::object &src) {
     });
   }
   check(status, kCopying);
-  record_copy(kD2D, bytes, reads.id);
-  count(source, target, bytes, direct);
+  record_copy(kPeer, bytes, reads.id, 0, static_cast<uint64_t>(target));
+  pk_peer_copied(source, target, bytes);
   order(source, reads.handle, target, writes.handle);
 }
 
@@ -187,6 +181,18 @@ py::dict peer_info(int32_t device, int32_t peer) {
 
 }  // namespace
 
+}  // namespace pk
+
+extern "C" void pk_peer_copied(int32_t from, int32_t to, uint64_t bytes) {
+  using namespace pk;
+  const int link = from * kDevices + to;
+  Moved &moved = g_moved[link];
+  moved.copies.fetch_add(1, std::memory_order_relaxed);
+  (g_ways[link] == Way::kDirect ? moved.direct_bytes : moved.host_bytes).fetch_add(bytes, std::memory_order_relaxed);
+}
+
+namespace pk {
+
 void bind_peers(py::module_ &m) {
   m.def("copy_peer", copy_peer, py::arg("dst"), py::arg("src"));
   m.def("peer_info", peer_info, py::arg("device"), py::arg("peer"));
@@ -197,6 +203,13 @@ void bind_peers(py::module_ &m) {
         enable(device, peer);
       },
       py::arg("device"), py::arg("peer"));
+  m.def(
+      "peer_reaches",
+      [](int32_t device, int32_t peer) {
+        need_backend();
+        return reaches(device, peer);
+      },
+      py::arg("device"), py::arg("peer"), "Enables access where there is any: whether copies go straight.");
   m.def(
       "peer_traffic",
       [](int32_t device, int32_t peer) {

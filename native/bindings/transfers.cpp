@@ -73,7 +73,8 @@ bool await_transfers(const ArrayObject *array, uint64_t stream) {
     for (;;) {
       {
         NoGil released;
-        order = pk_transfer_order(moving.engine, moving.transfer, stream, on_host ? 1 : 0, kSignalPeriodNs);
+        order =
+            pk_transfer_order(moving.engine, moving.transfer, t_state.device, stream, on_host ? 1 : 0, kSignalPeriodNs);
       }
       if (order != PK_TRANSFER_NOT_YET) break;
       if (PyErr_CheckSignals() != 0) return false;

@@ -108,13 +108,15 @@ void HostLaunch::end(bool ok) {
   pk_ring_push(&event);
 }
 
-void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id, uint64_t begin_ns) {
-  static constexpr uint32_t kCounter[] = {PK_COUNT_H2D_BYTES, PK_COUNT_D2H_BYTES, PK_COUNT_D2D_BYTES, PK_COUNT_FILL};
+void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id, uint64_t begin_ns, uint64_t peer) {
+  static constexpr uint32_t kCounter[] = {PK_COUNT_H2D_BYTES, PK_COUNT_D2H_BYTES, PK_COUNT_D2D_BYTES, PK_COUNT_FILL,
+                                          PK_COUNT_D2D_BYTES};
   pk_count(kCounter[direction], direction == kFill ? 1 : bytes);
   count_for_task(direction == kFill ? PK_WORK_FILL : PK_WORK_TRANSFER);
   pk_event event = event_of(kRecordCopy, 0, stream_id);
   event.a = bytes;
   event.b = direction;
+  event.c = peer;
   if (tracing()) begin_ns != 0 ? trace_host(event, begin_ns) : trace_issued(event);
   pk_ring_push(&event);
 }

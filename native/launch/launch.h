@@ -37,7 +37,7 @@ class HostLaunch {
 };
 
 // Copies and fills: counted and recorded like launches. begin_ns: of one that the host waited for.
-enum CopyDirection : uint64_t { kH2D = 0, kD2H = 1, kD2D = 2, kFill = 3 };
-void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id, uint64_t begin_ns = 0);
+enum CopyDirection : uint64_t { kH2D = 0, kD2H = 1, kD2D = 2, kFill = 3, kPeer = 4 };
+void record_copy(CopyDirection direction, uint64_t bytes, uint32_t stream_id, uint64_t begin_ns = 0, uint64_t peer = 0);
 
 }  // namespace pk

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pygpukit._core import TransferInfo
     from pygpukit.memory.transfer_engine import TransferEngine
 
-_WAYS = {"H2D": "to the device", "D2H": "to the host", "D2D": "on the device"}
+_WAYS = {"H2D": "to the device", "D2H": "to the host", "D2D": "on the device", "P2P": "to another device"}
 ENDED = ("Completed", "Failed", "Cancelled")
 
 

@@ -1,4 +1,4 @@
-"""TransferEngine: copies between host and device beside compute, by priority, in pieces that urgent ones pass."""
+"""TransferEngine: copies of a device beside compute, by priority, in pieces that urgent ones pass."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
 from pygpukit._core import native
+from pygpukit.core.device import current_device
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import DeviceMismatchError, DTypeError, InvalidSpecError, ShapeError
 from pygpukit.core.event import Event
@@ -26,7 +27,7 @@ After = Event | Transfer | Sequence[Event | Transfer]
 
 
 class TransferEngine:
-    """Asynchronous copies on streams of their own: to the device, to the host, and on the device.
+    """Asynchronous copies on streams of their own: to the device, to the host, on the device, and to other devices.
 
     Transfers of higher priority go first, equal ones in their order; each is cut into pieces of chunk_bytes, and at
     most in_flight_bytes a direction are with the device, so that an urgent copy passes what is left of a large one.
@@ -97,17 +98,24 @@ class TransferEngine:
         stream: Stream | None = None,
         after: After = (),
     ) -> Transfer:
-        """Copy a device array into another of the same shape and type. The rest as to_device()."""
-        for array, what in ((target, "target"), (source, "source")):
-            self._check_device(array, what)
+        """Copy a device array into another of the same shape and type, which may lie on another device.
+
+        That copy goes straight where this device can access the other's memory (gp.cuda.can_access_peer), else by way
+        of the host; pieces of it go beside those of other directions. The rest as to_device().
+        """
+        self._check_array(target, "target")
+        self._check_device(source, "source")
         if target.shape != source.shape:
             raise ShapeError(f"copy: source has shape {source.shape}, target {target.shape}")
         if target.dtype != source.dtype:
             raise DTypeError(f"copy: source is {source.dtype}, target {target.dtype}; use astype()")
-        return self._submit("D2D", target, [target, source], None, (None, None), priority, stream, after)
+        if (peer := target.device) == self.device:
+            return self._submit("D2D", target, [target, source], None, (None, None), priority, stream, after)
+        native.peer_reaches(self.device, peer)
+        return self._submit("P2P", target, [target, source], None, (None, None), priority, stream, after, peer)
 
     def stats(self) -> dict[str, Any]:
-        """By "H2D", "D2H" and "D2D": counts, bytes, bytes_per_s while busy, waits in ns; queued and in_progress now."""
+        """By "H2D", "D2H", "D2D", "P2P": counts, bytes, bytes_per_s while busy, waits in ns; queued and in_progress."""
         return self.core.stats()
 
     def wait(self, timeout: float | None = None) -> None:
@@ -140,9 +148,12 @@ class TransferEngine:
 
     # ---- how it works ----
 
-    def _check_device(self, array: GPUArray, what: str) -> None:
+    def _check_array(self, array: GPUArray, what: str) -> None:
         if not isinstance(array, native.ArrayBase):
             raise TypeError(f"{what} must be a GPUArray, not a {type(array).__name__}")
+
+    def _check_device(self, array: GPUArray, what: str) -> None:
+        self._check_array(array, what)
         if array.device != self.device:
             raise DeviceMismatchError(f"{what} is on device {array.device}, the engine on device {self.device}")
 
@@ -156,24 +167,32 @@ class TransferEngine:
         priority: int,
         stream: Stream | None,
         after: After,
+        peer: int = -1,
     ) -> Transfer:
-        """addresses: to and from; None stands for the arrays, in their order."""
+        """addresses: to and from; None stands for the arrays, in their order. peer: whose memory is copied to."""
         events, transfers, kept = self._first(after)
         transfer = Transfer(self, direction, arrays[0].nbytes, priority, target)
         streams: list[int] = []
         on_device: list[int] = []
         try:
             for array in arrays:
-                address, _, first = native.begin_transfer(array, None if stream is None else stream.native)
-                transfer._arrays.append(array)
-                on_device.append(address)
-                streams += [handle for handle in first if handle not in streams]
+                elsewhere = array.device != self.device
+                with current_device(array.device):
+                    own = None if stream is None or elsewhere else stream.native
+                    address, _, first = native.begin_transfer(array, own)
+                    transfer._arrays.append(array)
+                    on_device.append(address)
+                    if elsewhere:
+                        kept.append(_event_after(first))
+                        events.append(kept[-1].native.handle)
+                    else:
+                        streams += [handle for handle in first if handle not in streams]
             transfer._kept = [host, *kept]
             remaining = iter(on_device)
             to, source = (next(remaining) if address is None else address for address in addresses)
             with self._lock:
                 transfer.id = self.core.submit(
-                    direction, to, source, transfer.nbytes, priority, streams, events, transfers
+                    direction, to, source, transfer.nbytes, priority, streams, events, transfers, peer
                 )
                 self._live[transfer.id] = transfer
                 self._ensure_reaper()
@@ -239,6 +258,16 @@ class TransferEngine:
                 transfer._futures.append(future)
                 return
         transfer._answer(future)
+
+
+def _event_after(streams: Iterable[int]) -> Event:
+    """An event of the current device behind what its streams have by now; the current one waits for the others."""
+    current = native.current_stream().handle
+    for handle in streams:
+        native.order_streams(handle, current)
+    event = Event(timing=False)
+    event.record()
+    return event
 
 
 def _let_go(transfer: Transfer) -> None:

@@ -27,7 +27,8 @@ CAUSES = (HOST, RESULT, CELL, COMPILING, LIMIT, START, OTHER, END, UNKNOWN)
 
 _MOVES = {records.SEGMENT_MAP: "mapped", records.EVICT: "evicted", records.RESTORE: "restored"}
 OTHER_LIBRARIES = "other libraries"  # the tenant of works that CUPTI tells of
-COPIES = ("copy to the device", "copy to the host", "copy on the device", "fill")  # by a COPY record's direction
+# By a COPY record's direction.
+COPIES = ("copy to the device", "copy to the host", "copy on the device", "fill", "copy to another device")
 _COMPILED = 0  # source of a COMPILE record: neither from memory nor from disk
 
 

@@ -75,10 +75,12 @@ void pk_pool_raise(void);
 void pk_stream_created(uint64_t stream, uint32_t id);
 int32_t pk_stream_retired(uint64_t stream);
 
-/* Orders a stream after an asynchronous transfer; with host != 0 waits for its end instead. At most so long: call it
- * without the GIL. ENDED also for an unknown one. Any other status: it failed, once told by pk_pool_raise(). */
+/* Orders a stream of a device after an asynchronous transfer; with host != 0 waits for its end instead. At most so
+ * long: call it without the GIL. ENDED also for an unknown one. Any other status: it failed, once told by
+ * pk_pool_raise(). */
 enum { PK_TRANSFER_ENDED = 0, PK_TRANSFER_ORDERED = 1, PK_TRANSFER_NOT_YET = 2 };
-int32_t pk_transfer_order(uint64_t engine, uint64_t transfer, uint64_t stream, int32_t host, uint64_t timeout_ns);
+int32_t pk_transfer_order(uint64_t engine, uint64_t transfer, int32_t device, uint64_t stream, int32_t host,
+                          uint64_t timeout_ns);
 
 /* Event ring. kind and the meaning of a, b, c: docs/seams.md. Lock-free, about 30 ns. */
 typedef struct pk_event {
@@ -174,6 +176,8 @@ pk_status pk_use_device(int32_t device);
 /* Offered by C++ to the core: whether this process was forked by one that had opened the device. pk_use_device() fails
  * in it; what takes a lock before it comes to that asks here first. */
 int32_t pk_forked(void);
+/* Offered by C++ to the core: counts what was copied from a device to another one. */
+void pk_peer_copied(int32_t from, int32_t to, uint64_t bytes);
 /* Offered by C++ to the core: whether a fault that was seen still stands, after which the device answers nothing else.
  * A CUDA context never recovers; simulated devices do, all of them must have. */
 int32_t pk_fault_stands(void);

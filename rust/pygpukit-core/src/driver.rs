@@ -56,6 +56,8 @@ pub trait Driver: Send + Sync {
     fn copy_to_device(&self, device: u64, host: u64, bytes: u64, stream: u64) -> DriverResult<()>;
     /// Copies inside the device in stream order; the ranges do not overlap.
     fn copy_on_device(&self, to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()>;
+    /// Copies to another device in stream order.
+    fn copy_to_peer(&self, peer: i32, to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()>;
     /// A new stream; priority 0 is the least urgent, -5 the most.
     fn stream_create(&self, priority: i32) -> DriverResult<u64>;
     fn stream_destroy(&self, stream: u64) -> DriverResult<()>;
@@ -74,6 +76,8 @@ pub trait Driver: Send + Sync {
     /// Nanoseconds between two timed events, both passed.
     fn event_elapsed_ns(&self, start: u64, end: u64) -> DriverResult<u64>;
     fn stream_wait_event(&self, stream: u64, event: u64) -> DriverResult<()>;
+    /// The same for a stream of any device and an event of this one.
+    fn stream_of_wait_event(&self, device: i32, stream: u64, event: u64) -> DriverResult<()>;
     /// The multiprocessors of each of the groups that the device is split into.
     fn sm_groups(&self) -> DriverResult<Vec<u32>>;
     /// A partition of some groups, and how many multiprocessors it has.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pygpukit_core::driver::Driver;
 use pygpukit_core::sim_driver::Call;
 use pygpukit_core::transfer::{Direction, LaneSettings, Order, Settings, State, SubmitError};
-use transfer_support::{settings, World, CHUNK, IN_FLIGHT, KIB, SLOT};
+use transfer_support::{settings, Issue, World, CHUNK, IN_FLIGHT, KIB, SLOT};
 
 #[test]
 fn an_urgent_copy_passes_a_large_one_within_the_bound() {
@@ -68,7 +68,7 @@ fn a_stream_is_ordered_after_a_transfer() {
     let order = || {
         world
             .engine
-            .order_after(id, 9, Duration::ZERO)
+            .order_after(id, world.spy.device(), 9, Duration::ZERO)
             .expect("the device works")
     };
     assert_eq!(order(), Order::NotYet);
@@ -170,6 +170,49 @@ fn at_most_so_many_are_in_progress() {
         world.sim.advance_ns(7000);
     }
     assert_eq!(world.engine.stats().sum(|s| s.completed), 3);
+}
+
+#[test]
+fn copies_to_another_device_go_in_pieces_and_by_priority_on_a_lane_of_their_own() {
+    let world = World::new(settings());
+    let sent: Vec<u64> = [0, 7]
+        .into_iter()
+        .enumerate()
+        .map(|(slot, priority)| {
+            let mut request = world.request(slot as u64, Direction::ToPeer, SLOT);
+            (request.peer, request.priority) = (3, priority);
+            world.engine.submit(request).expect("it is taken")
+        })
+        .collect();
+    let other = world
+        .engine
+        .submit(world.request(2, Direction::OnDevice, CHUNK))
+        .expect("it is taken");
+    world.engine.pump();
+    assert_eq!(
+        world.engine.order_after(other, 3, 0, Duration::ZERO),
+        Ok(Order::Ordered) // a stream of the other device
+    );
+    world.drain();
+    let issues = world.spy.issues();
+    let (to_peer, on_device): (Vec<&Issue>, Vec<&Issue>) =
+        issues.iter().partition(|issue| issue.direction == Direction::ToPeer);
+    assert_eq!(on_device.len(), 1);
+    let expected: Vec<(u64, u64)> = [1, 0]
+        .into_iter()
+        .flat_map(|slot| {
+            let (from, to) = world.ends(slot, Direction::ToPeer);
+            (0..SLOT / settings().peer.chunk_bytes).map(move |piece| {
+                let offset = piece * settings().peer.chunk_bytes;
+                (from + offset, to + offset)
+            })
+        })
+        .collect();
+    let issued: Vec<(u64, u64)> = to_peer.iter().map(|issue| (issue.from, issue.to)).collect();
+    assert_eq!(issued, expected);
+    let info = world.engine.info(sent[0]).expect("known");
+    assert_eq!((info.state, info.peer, info.landed_bytes), (State::Completed, 3, SLOT));
+    assert_eq!(world.engine.stats().of(Direction::ToPeer).bytes, 2 * SLOT);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use pygpukit_core::clock::Clock;
 use pygpukit_core::sim_driver::Call;
 use pygpukit_core::transfer::{Direction, State};
-use transfer_support::{settings, Issue, World, IN_FLIGHT, SLOT, SLOTS};
+use transfer_support::{settings, Issue, World, IN_FLIGHT, SLOT, SLOTS, STORED};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -31,7 +31,7 @@ enum Step {
 }
 
 fn steps(failures: bool) -> impl Strategy<Value = Vec<Step>> {
-    let direction = prop::sample::select(Direction::ALL.to_vec());
+    let direction = prop::sample::select(STORED.to_vec());
     let bytes = prop_oneof![1 => Just(0u64), 3 => 1u64..5000, 5 => 5000..SLOT];
     let work = prop::sample::select(vec![0u64, 0, 0, 20_000, 300_000]);
     let after = prop::option::weighted(0.2, 0usize..100);

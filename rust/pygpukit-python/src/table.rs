@@ -51,6 +51,9 @@ pub struct Table {
     pub sm_groups: extern "C" fn(*mut i32, u32, *mut u32) -> Status,
     pub sm_partition_create: extern "C" fn(*const u32, u32, *mut i32, *mut u64) -> Status,
     pub sm_partition_destroy: extern "C" fn(u64) -> Status,
+    /// Streams of partitions, PTX, arrays, textures and surfaces; what peers can do, and enabling it.
+    _more: [*const c_void; 12],
+    pub copy_peer: extern "C" fn(u64, i32, u64, i32, u64, u64) -> Status,
 }
 
 // SAFETY: the table is constant after it was attached, and its functions may be called from any thread.
@@ -79,6 +82,8 @@ extern "C" {
     fn pk_use_device(device: i32) -> Status;
     /// core.h: whether this process was forked by one that had opened the device.
     fn pk_forked() -> i32;
+    /// core.h: counts what was copied from a device to another one.
+    fn pk_peer_copied(from: i32, to: i32, bytes: u64);
 }
 
 /// Whether this process was forked by one that had opened the device: what it inherited is the parent's, and a thread that it does not
@@ -226,6 +231,15 @@ impl Driver for TableDriver {
         self.run("copying on the device", |t| (t.copy_d2d)(to, from, bytes, stream))
     }
 
+    fn copy_to_peer(&self, peer: i32, to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()> {
+        self.run("copying to another device", |t| {
+            (t.copy_peer)(to, peer, from, self.device, bytes, stream)
+        })?;
+        // SAFETY: it adds to counters.
+        unsafe { pk_peer_copied(self.device, peer, bytes) };
+        Ok(())
+    }
+
     fn stream_create(&self, priority: i32) -> DriverResult<u64> {
         self.get("creating a stream", |t, stream| (t.stream_create)(priority, stream))
     }
@@ -282,6 +296,11 @@ impl Driver for TableDriver {
         self.run("making a stream wait for an event", |t| {
             (t.stream_wait_event)(stream, event)
         })
+    }
+
+    fn stream_of_wait_event(&self, device: i32, stream: u64, event: u64) -> DriverResult<()> {
+        let of_it = TableDriver { device, ..*self };
+        of_it.stream_wait_event(stream, event)
     }
 
     fn sm_groups(&self) -> DriverResult<Vec<u32>> {

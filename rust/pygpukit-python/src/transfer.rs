@@ -204,7 +204,7 @@ impl From<Info> for TransferInfo {
 pub fn direction_of(py: Python<'_>, name: &str) -> PyResult<Direction> {
     let known = Direction::ALL.into_iter().find(|direction| direction.name() == name);
     known.ok_or_else(|| {
-        let text = format!("transfer_type {name:?} is unknown; use 'H2D', 'D2H' or 'D2D'");
+        let text = format!("transfer_type {name:?} is unknown; use 'H2D', 'D2H', 'D2D' or 'P2P'");
         raise_with(py, "InvalidSpecError", (text, "transfer_type"))
     })
 }
@@ -239,7 +239,8 @@ impl TransferCore {
         self.0.engine.is_closed()
     }
 
-    /// A transfer's number. It begins after what the streams have by now, the events, and the transfers of this engine.
+    /// A transfer's number. It begins after what the streams have by now, the events, and the transfers of this engine. peer: of "P2P".
+    #[pyo3(signature = (direction, to, from_, nbytes, priority, streams, events, after, peer=-1))]
     #[allow(clippy::too_many_arguments)] // as Python calls it
     fn submit(
         &self,
@@ -252,9 +253,11 @@ impl TransferCore {
         streams: Vec<u64>,
         events: Vec<u64>,
         after: Vec<u64>,
+        peer: i32,
     ) -> PyResult<u64> {
         let mut request = Request::new(direction_of(py, &direction)?, to, from_, nbytes);
         request.priority = priority;
+        request.peer = peer;
         request.after_streams = streams;
         request.after_events = events;
         request.after = after;
@@ -328,7 +331,14 @@ const NOT_YET: i32 = 2;
 
 /// Orders a stream after a transfer, or waits for its end when `host` is not 0; at most so long.
 #[no_mangle]
-pub extern "C" fn pk_transfer_order(engine: u64, transfer: u64, stream: u64, host: i32, timeout_ns: u64) -> i32 {
+pub extern "C" fn pk_transfer_order(
+    engine: u64,
+    transfer: u64,
+    device: i32,
+    stream: u64,
+    host: i32,
+    timeout_ns: u64,
+) -> i32 {
     let runner = {
         let engines = ENGINES.lock().unwrap_or_else(PoisonError::into_inner);
         engines.as_ref().and_then(|engines| engines.get(&engine)?.upgrade())
@@ -344,7 +354,7 @@ pub extern "C" fn pk_transfer_order(engine: u64, transfer: u64, stream: u64, hos
             Some(_) => Order::NotYet,
         })
     } else {
-        runner.engine.order_after(transfer, stream, timeout)
+        runner.engine.order_after(transfer, device, stream, timeout)
     };
     match order {
         Err(error) => abi::fail(PoolError::Driver(error)),

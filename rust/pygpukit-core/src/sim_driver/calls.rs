@@ -119,6 +119,14 @@ impl Driver for SimDriver {
         })
     }
 
+    /// The peer's memory is not simulated: this device's is read.
+    fn copy_to_peer(&self, _peer: i32, _to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()> {
+        self.call(Call::CopyToPeer, |sim| {
+            sim.copy(from, bytes, Effect::Read, stream);
+            Ok(())
+        })
+    }
+
     fn stream_create(&self, _priority: i32) -> DriverResult<u64> {
         self.call(Call::StreamCreate, |sim| Ok(sim.work.create_stream()))
     }
@@ -199,6 +207,14 @@ impl Driver for SimDriver {
             let known = sim.work.stream_wait(stream, event);
             sim.known(known, "awaited event does not exist")
         })
+    }
+
+    /// Streams of other devices are not simulated.
+    fn stream_of_wait_event(&self, device: i32, stream: u64, event: u64) -> DriverResult<()> {
+        if device == self.device() {
+            return self.stream_wait_event(stream, event);
+        }
+        self.call(Call::StreamWaitEvent, |_| Ok(()))
     }
 
     fn sm_groups(&self) -> DriverResult<Vec<u32>> {

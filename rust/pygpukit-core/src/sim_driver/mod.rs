@@ -31,6 +31,7 @@ pub enum Call {
     CopyToHost,
     CopyToDevice,
     CopyOnDevice,
+    CopyToPeer,
     StreamCreate,
     StreamDestroy,
     StreamWait,

@@ -37,6 +37,7 @@ impl Transfer {
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     pub transfer: u64,
+    pub peer: i32,
     pub bytes: u64,
     pub event: u64,
 }
@@ -44,6 +45,7 @@ pub(super) struct Piece {
 /// What is to be issued.
 pub(super) struct Next {
     pub transfer: u64,
+    pub peer: i32,
     pub to: u64,
     pub from: u64,
     pub bytes: u64,
@@ -62,7 +64,7 @@ pub(super) struct Lane {
 #[derive(Default)]
 pub(super) struct Books {
     transfers: HashMap<u64, Transfer>,
-    pub lanes: [Lane; 3],
+    pub lanes: [Lane; 4],
     /// Those that come after something, in the order of submission.
     pub waiting: Vec<u64>,
     /// Whose piece is being issued at this moment.
@@ -85,6 +87,7 @@ impl Books {
         let info = Info {
             id,
             direction: request.direction,
+            peer: request.peer,
             to: request.to,
             from: request.from,
             bytes: request.bytes,
@@ -202,7 +205,7 @@ impl Books {
                 self.enter(id, State::InProgress, now_ns);
             }
             let (t, lane) = (self.transfers.get_mut(&id)?, &mut self.lanes[direction as usize]);
-            let (to, from) = (t.info.to + t.taken, t.info.from + t.taken);
+            let (to, from, peer) = (t.info.to + t.taken, t.info.from + t.taken, t.info.peer);
             t.taken += bytes;
             if t.taken == t.info.bytes {
                 lane.ready.remove(&(rank, id));
@@ -219,6 +222,7 @@ impl Books {
             let transfer = id;
             return Some(Next {
                 transfer,
+                peer,
                 to,
                 from,
                 bytes,

@@ -212,8 +212,9 @@ impl Engine {
         books
     }
 
-    /// Makes work that is queued on the stream from now on start after the transfer. Waits at most so long until all of it is issued.
-    pub fn order_after(&self, id: u64, stream: u64, timeout: Duration) -> DriverResult<Order> {
+    /// Makes work that is queued on the stream of a device from now on start after the transfer. Waits at most so long until all of it is
+    /// issued.
+    pub fn order_after(&self, id: u64, device: i32, stream: u64, timeout: Duration) -> DriverResult<Order> {
         let until = Instant::now() + timeout;
         let mut books = self.lock();
         loop {
@@ -229,7 +230,7 @@ impl Engine {
                     // With the lock, so that the event is not used again before.
                     return self
                         .driver
-                        .stream_wait_event(stream, piece.event)
+                        .stream_of_wait_event(device, stream, piece.event)
                         .map(|()| Order::Ordered);
                 }
             }

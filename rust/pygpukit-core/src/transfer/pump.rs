@@ -68,7 +68,7 @@ impl Engine {
             drop(books);
             self.changed.notify_all();
             if ok {
-                self.record(direction, piece.bytes);
+                self.record(direction, &piece);
             }
         }
     }
@@ -110,9 +110,12 @@ impl Engine {
         match issued {
             Ok(event) => {
                 let (transfer, bytes) = (next.transfer, next.bytes);
-                books.lanes[direction as usize]
-                    .pieces
-                    .push_back(Piece { transfer, bytes, event });
+                books.lanes[direction as usize].pieces.push_back(Piece {
+                    transfer,
+                    peer: next.peer,
+                    bytes,
+                    event,
+                });
                 let all = books.get(transfer).is_some_and(|t| t.is_issued());
                 drop(books);
                 if all {
@@ -143,6 +146,7 @@ impl Engine {
             Direction::ToDevice => self.driver.copy_to_device(to, from, bytes, stream),
             Direction::ToHost => self.driver.copy_to_host(to, from, bytes, stream),
             Direction::OnDevice => self.driver.copy_on_device(to, from, bytes, stream),
+            Direction::ToPeer => self.driver.copy_to_peer(next.peer, to, from, bytes, stream),
         };
         let event = copied.and_then(|()| {
             self.recorded(stream).inspect_err(|_| {
@@ -168,13 +172,14 @@ impl Engine {
             .inspect_err(|_| self.lock().spare_events.push(event))
     }
 
-    fn record(&self, direction: Direction, bytes: u64) {
-        Counters::global().add(direction.counter(), bytes);
+    fn record(&self, direction: Direction, piece: &Piece) {
+        Counters::global().add(direction.counter(), piece.bytes);
         let event = Event {
             kind: kind::COPY,
             device: self.driver.device() as u16,
-            a: bytes,
-            b: direction as u64,
+            a: piece.bytes,
+            b: direction.record_number(),
+            c: u64::try_from(piece.peer).unwrap_or(0),
             ..Event::default()
         };
         self.services.ring.push(self.now(), &event);

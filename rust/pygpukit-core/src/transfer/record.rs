@@ -7,6 +7,8 @@ use crate::driver::DriverError;
 /// before that can be seen, with the engine locked: its drop must not ask the engine.
 pub struct Request {
     pub direction: Direction,
+    /// Of `ToPeer`: the device that is copied to.
+    pub peer: i32,
     pub to: u64,
     pub from: u64,
     pub bytes: u64,
@@ -27,6 +29,7 @@ impl Request {
     pub fn new(direction: Direction, to: u64, from: u64, bytes: u64) -> Request {
         Request {
             direction,
+            peer: -1,
             to,
             from,
             bytes,
@@ -45,6 +48,7 @@ impl Request {
 pub struct Info {
     pub id: u64,
     pub direction: Direction,
+    pub peer: i32,
     pub to: u64,
     pub from: u64,
     pub bytes: u64,

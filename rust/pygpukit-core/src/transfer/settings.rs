@@ -17,6 +17,8 @@ pub struct Settings {
     /// Between host and device, each way.
     pub host: LaneSettings,
     pub device: LaneSettings,
+    /// To other devices.
+    pub peer: LaneSettings,
     /// Transfers that are in progress at a time, in all directions together.
     pub max_in_progress: usize,
     /// Pause between two looks at what is in flight.
@@ -35,6 +37,10 @@ impl Default for Settings {
             device: LaneSettings {
                 chunk_bytes: 64 << 20,
                 in_flight_bytes: 256 << 20,
+            },
+            peer: LaneSettings {
+                chunk_bytes: 16 << 20,
+                in_flight_bytes: 64 << 20,
             },
             max_in_progress: usize::MAX,
             poll_ns: 20_000,
@@ -59,6 +65,7 @@ impl Settings {
     pub(super) fn lane(&self, direction: Direction) -> LaneSettings {
         match direction {
             Direction::OnDevice => self.device,
+            Direction::ToPeer => self.peer,
             Direction::ToDevice | Direction::ToHost => self.host,
         }
     }
@@ -66,7 +73,7 @@ impl Settings {
     /// Errors: a size of zero, or less in flight than a piece.
     pub fn check(&self) -> Result<(), SettingsError> {
         let wrong = |field, text| Err(SettingsError { field, text });
-        for lane in [self.host, self.device] {
+        for lane in [self.host, self.device, self.peer] {
             if lane.chunk_bytes == 0 {
                 return wrong(
                     "chunk_bytes",

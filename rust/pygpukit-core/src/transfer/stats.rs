@@ -31,7 +31,7 @@ impl DirectionStats {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    pub directions: [DirectionStats; 3],
+    pub directions: [DirectionStats; 4],
     /// Now.
     pub queued: u64,
     pub in_progress: u64,

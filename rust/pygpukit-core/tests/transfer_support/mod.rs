@@ -17,6 +17,12 @@ pub const IN_FLIGHT: u64 = 40 * KIB;
 pub const SLOT: u64 = 256 * KIB;
 pub const SLOTS: u64 = 48;
 
+/// Where the other device has its memory, of which nothing is simulated.
+const PEER_MEMORY: u64 = 1 << 50;
+
+/// The directions whose targets are simulated.
+pub const STORED: [Direction; 3] = [Direction::ToDevice, Direction::ToHost, Direction::OnDevice];
+
 /// A copy as it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
@@ -98,6 +104,12 @@ impl Driver for Spy {
         Ok(())
     }
 
+    fn copy_to_peer(&self, peer: i32, to: u64, from: u64, bytes: u64, stream: u64) -> DriverResult<()> {
+        self.sim.copy_to_peer(peer, to, from, bytes, stream)?;
+        self.note(Direction::ToPeer, to, from, bytes, stream);
+        Ok(())
+    }
+
     fn event_record(&self, event: u64, stream: u64) -> DriverResult<()> {
         self.sim.event_record(event, stream)?;
         let mut log = self.log.lock().expect("no panic");
@@ -147,6 +159,7 @@ impl Driver for Spy {
         event_wait(event: u64) -> ();
         event_elapsed_ns(start: u64, end: u64) -> u64;
         stream_wait_event(stream: u64, event: u64) -> ();
+        stream_of_wait_event(device: i32, stream: u64, event: u64) -> ();
         stream_done(stream: u64) -> bool;
         sm_groups() -> Vec<u32>;
         sm_partition_create(groups: &[u32]) -> (u64, u32);
@@ -199,6 +212,7 @@ impl World {
             Direction::ToDevice => (host, device),
             Direction::ToHost => (device, host),
             Direction::OnDevice => (device + SLOTS * SLOT, device),
+            Direction::ToPeer => (device, PEER_MEMORY + slot * SLOT),
         }
     }
 
@@ -247,6 +261,7 @@ pub fn settings() -> Settings {
     Settings {
         host: lane,
         device: lane,
+        peer: lane,
         ..Settings::default()
     }
 }

@@ -14,7 +14,12 @@ pub enum TransferType {
 
 impl From<Direction> for TransferType {
     fn from(direction: Direction) -> TransferType {
-        [TransferType::H2D, TransferType::D2H, TransferType::D2D][direction as usize]
+        [
+            TransferType::H2D,
+            TransferType::D2H,
+            TransferType::D2D,
+            TransferType::D2D,
+        ][direction as usize]
     }
 }
 
@@ -55,7 +60,7 @@ const D2H: u32 = 2;
 const D2D: u32 = 3;
 
 pub fn stream_number(direction: Direction) -> u32 {
-    [H2D, D2H, D2D][direction as usize]
+    [H2D, D2H, D2D, D2D][direction as usize]
 }
 
 /// A kind of stream, by its number: compute 0, H2D 1, D2H 2.
