@@ -34,60 +34,51 @@ def arange(
     device: DeviceLike | None = None,
 ) -> GPUArray:
     """gp.arange()."""
-    with current_device(device):
-        return factory.arange(start, stop, step, dtype)
+    return factory.arange(start, stop, step, dtype, device=device)
 
 
 def empty(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """An array with undefined contents."""
-    with current_device(device):
-        return factory.empty(shape, DEFAULT_FLOAT if dtype is None else dtype)
+    return factory.empty(shape, DEFAULT_FLOAT if dtype is None else dtype, device=device)
 
 
 def zeros(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """An array of zeros."""
-    with current_device(device):
-        return factory.zeros(shape, DEFAULT_FLOAT if dtype is None else dtype)
+    return factory.zeros(shape, DEFAULT_FLOAT if dtype is None else dtype, device=device)
 
 
 def ones(shape: int | Sequence[int], *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """An array of ones."""
-    with current_device(device):
-        return factory.ones(shape, DEFAULT_FLOAT if dtype is None else dtype)
+    return factory.ones(shape, DEFAULT_FLOAT if dtype is None else dtype, device=device)
 
 
 def full(
     shape: int | Sequence[int], fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> GPUArray:
     """An array with every element set to fill_value; the number's own kind decides the type."""
-    with current_device(device):
-        return factory.full(shape, fill_value, dtype)
+    return factory.full(shape, fill_value, dtype, device=device)
 
 
 def empty_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """empty() with the shape and, unless given, type and device of x."""
-    with current_device(x.device if device is None else device):
-        return factory.empty_like(x, dtype)
+    return factory.empty_like(x, dtype, device=device)
 
 
 def zeros_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """zeros() with the shape and, unless given, type and device of x."""
-    with current_device(x.device if device is None else device):
-        return factory.zeros_like(x, dtype)
+    return factory.zeros_like(x, dtype, device=device)
 
 
 def ones_like(x: GPUArray, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> GPUArray:
     """ones() with the shape and, unless given, type and device of x."""
-    with current_device(x.device if device is None else device):
-        return factory.ones_like(x, dtype)
+    return factory.ones_like(x, dtype, device=device)
 
 
 def full_like(
     x: GPUArray, /, fill_value: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
 ) -> GPUArray:
     """full() with the shape and, unless given, type and device of x."""
-    with current_device(x.device if device is None else device):
-        return factory.full_like(x, fill_value, dtype)
+    return factory.full_like(x, fill_value, dtype, device=device)
 
 
 def eye(
