@@ -40,3 +40,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("nvml") / "libfake-nvml.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", path, FAKE_NVML], check=True)
     return str(path)
+
+
+@pytest.fixture(params=["MemoryWidget", "SchedulerWidget", "DeviceWidget", "CellsWidget"])
+def widget(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Each of the dashboard widgets, closed afterwards."""
+    from pygpukit.jupyter import widgets
+
+    one = getattr(widgets, request.param)()
+    yield one
+    one.close()
