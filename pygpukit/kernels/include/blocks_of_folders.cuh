@@ -25,7 +25,8 @@ using I8_128 = Bytes<128, false>;
 using FP8_32 = Bytes<32, true>;
 using FP8_128 = Bytes<128, true>;
 
-// 23 bits of a float, and in the lowest 9 the code of zero with its sign; then int8 codes. Exact, as those of four bits.
+// 23 bits of a float, and in the lowest 9 the code of zero with its sign; then int8 codes. Exact, as those of four
+// bits.
 template <int Values>
 struct BytesWithZeros {
   static constexpr int kValues = Values, kScales = 1, kBytes = 4 + Values;
@@ -72,6 +73,9 @@ __device__ __forceinline__ void doubled_fp4(const Byte *from, unsigned (&codes)[
                    codes);
 }
 
+// A division for divisors so large or small that Markstein's theorem does not hold: apart, since it is long and rare.
+__device__ __noinline__ float quotient_of_any(float a, float b) { return __fdiv_rn(a, b); }
+
 // A scale of all, E4M3 scales of 16 values each, and 64 bytes of fp4. A negative scale of all is divided by.
 struct NVFP4 {
   static constexpr int kValues = 128, kScales = 2, kBytes = 76;
@@ -82,11 +86,26 @@ struct NVFP4 {
     doubled_fp4(block + 12 + 16 * s + 2 * four, to);
   }
   static __device__ __forceinline__ void scales(const Byte *block, int s, Scales &to) {
-    const float all = read_float(block);
+    const float all = read_float(block), divisor = fabsf(all);
+    float own[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float own = widen(e4m3_t{block[4 + 2 * s + half]});
-      to.scale[half] = 0.5f * (all < 0.0f ? __fdiv_rn(own, -all) : own * all);
+      const unsigned code = block[4 + 2 * s + half], number = (code & 127u) << 20 | (code & 128u) << 24;
+      own[half] = 0x1p120f * __uint_as_float((code & 127u) == 127u ? 0x7fc00000u : number);
+    }
+    if (all >= 0.0f) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) to.scale[half] = 0.5f * (own[half] * all);
+    } else if (divisor > 0x1p-100f && divisor < 0x1p100f) {
+      const float inverse = __frcp_rn(divisor);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {  // a quotient rounded once, as Markstein's theorem has it
+        const float near = own[half] * inverse;
+        to.scale[half] = 0.5f * fmaf(fmaf(-near, divisor, own[half]), inverse, near);
+      }
+    } else {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) to.scale[half] = 0.5f * quotient_of_any(own[half], divisor);
     }
   }
 };

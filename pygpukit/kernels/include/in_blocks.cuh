@@ -1,9 +1,10 @@
 // in_blocks.cuh: products of rows with a weight in blocks of few bits, which is read as its file has it.
 //
-// A block of threads makes 16 columns of the result, or 8 of kSilu. Its warps take chunks of 256 of k in turn: chunk i
-// is warp i % 8's. cp.async brings the bytes of a chunk to shared memory, where lanes read codes, which tensor cores
-// multiply with x, exactly and summed in float32: from zero over the values of one scale, then scaled and added in
-// ascending order, last those of the warps. The order depends on k alone: a row has the same bits in any batch.
+// A tile is 16 columns of the result, or 8 of kSilu. A block of threads makes every gridDim.x-th of them, and its warps
+// take chunks of 256 of k in turn: chunk i is warp i % 8's. cp.async brings the bytes of a chunk to shared memory,
+// those of the next tile while this one is summed. There lanes read codes, which tensor cores multiply with x, exactly
+// and summed in float32: from zero over the values of one scale, then scaled and added in ascending order, last those
+// of the warps. The order depends on k alone: a row has the same bits in any batch.
 #pragma once
 #include "ahead.cuh"
 #include "blocks_of_256.cuh"
@@ -13,7 +14,7 @@
 namespace pk {
 
 constexpr int kChunk = 256;        // of k, that a warp takes at a time
-constexpr int kTileRows = 16;      // of the weight, that a block takes
+constexpr int kTileRows = 16;      // of the weight, that a block takes at a time
 constexpr int kStageRoom = 10240;  // bytes of shared memory that a warp may take
 
 struct BlocksCall {
@@ -42,31 +43,51 @@ __device__ __forceinline__ long long weight_row(long long first, int line, long 
   return line < kOwn ? row : n + row;
 }
 
-// A warp's chunks of its tile's lines, on their way to its stages: two lanes bring a line.
+template <int kEpilogue>
+constexpr int kColumns = kEpilogue == kSilu ? kTileRows / 2 : kTileRows;  // of the result, that a tile is
+
+// A warp's chunks of its tiles' lines, on their way to its stages: two lanes bring a line.
 template <class Kind, int kEpilogue>
 struct Chunks {
   using S = Staged<Kind>;
   static constexpr int kEach = (S::kPieces + 1) / 2;  // of a lane
   static_assert(kWarps * S::kBytes % 16 == 0, "all chunks of a warp begin as far from a multiple of 16");
-  const Byte *from;      // this lane's first piece of the next chunk
-  Byte *to;              // of the first stage
-  long long rest, left;  // bytes from there to the end of the weight; from the chunk to the end of the line
-  int low;               // of the chunk's first byte in its piece
+  const Byte *const weight;
+  const BlocksCall &call;
+  const long long above;  // rows of the weight above those of this product
+  const int tiles;
+  const Byte *from;  // this lane's first piece of the next chunk
+  Byte *to;          // of the first stage
+  int rest, left;    // bytes from there to the end of the weight, at most 2^30; from the chunk to that of the line
+  int tile, low;     // that chunk's; of its first byte in its piece
 
-  // above: rows of the weight above those of this product.
-  __device__ __forceinline__ Chunks(Byte *memory, const Byte *w, const BlocksCall &call, long long above) {
-    constexpr int kOwn = kEpilogue == kSilu ? kTileRows / 2 : kTileRows;
-    const int lane = threadIdx.x % 32, line = lane / 2, skip = 16 * (lane % 2);
-    const long long begin = threadIdx.x / 32 * static_cast<long long>(S::kBytes);
-    const long long row = weight_row<kTileRows, kEpilogue>(static_cast<long long>(blockIdx.x) * kOwn, line, call.n);
-    const long long at = (above + row) * call.row_bytes + begin;
-    low = static_cast<int>(at % 16), left = call.row_bytes - begin;
-    from = w + (at - low + skip), rest = call.size - (at - low + skip);
-    to = memory + line * S::kPitch + skip;
+  __device__ __forceinline__ Chunks(Byte *memory, const Byte *w, const BlocksCall &call, long long above)
+      : weight(w), call(call), above(above), tiles(tiles_of(call)), tile(blockIdx.x) {
+    to = memory + line() * S::kPitch + skip();
+    begin();
+  }
+  static __device__ __forceinline__ int tiles_of(const BlocksCall &call) {
+    return static_cast<int>((call.n + kColumns<kEpilogue> - 1) / kColumns<kEpilogue>);
+  }
+  static __device__ __forceinline__ int line() { return threadIdx.x % 32 / 2; }
+  static __device__ __forceinline__ int skip() { return 16 * (threadIdx.x % 2); }
+
+  // Of the first chunk of a tile's line: its place in the weight.
+  __device__ __forceinline__ long long place(int tile, int line) const {
+    const long long first = static_cast<long long>(tile) * kColumns<kEpilogue>;
+    const long long row = above + weight_row<kTileRows, kEpilogue>(first, line, call.n);
+    return row * call.row_bytes + threadIdx.x / 32 * S::kBytes;
+  }
+  __device__ __forceinline__ void begin() {
+    const long long at = place(tile, line());
+    low = static_cast<int>(at % 16), left = static_cast<int>(call.row_bytes) - threadIdx.x / 32 * S::kBytes;
+    from = weight + (at - low + skip());
+    const long long behind = call.size - (at - low + skip());
+    rest = static_cast<int>(behind < 1 << 30 ? behind : 1 << 30);
   }
   // One cp.async group, empty behind the last chunk.
   __device__ __forceinline__ void ask(int stage) {
-    const int bytes = left < S::kBytes ? static_cast<int>(left) : S::kBytes;
+    const int bytes = left < S::kBytes ? left : S::kBytes;
     const int end = left > 0 ? low + bytes - 16 * static_cast<int>(threadIdx.x % 2) : 0;
     Byte *const own = to + stage * S::kStage;
 #pragma unroll
@@ -75,11 +96,15 @@ struct Chunks {
         if (rest >= 32 * i + 16)
           copy_ahead<16>(own + 32 * i, from + 32 * i);
         else
-          copy_ahead<16>(own + 32 * i, from + 32 * i, static_cast<int>(rest - 32 * i));
+          copy_ahead<16>(own + 32 * i, from + 32 * i, rest - 32 * i);
       }
     end_stage();
     constexpr int kStep = kWarps * S::kBytes;
     from += kStep, rest -= kStep, left -= kStep;
+    if (left <= 0 && tile + static_cast<int>(gridDim.x) < tiles) {
+      tile += gridDim.x;
+      begin();
+    }
   }
 };
 
@@ -169,7 +194,7 @@ __device__ __forceinline__ void add_part(const PartOfWeight &weight, const PartO
 // kAll.
 template <class Kind, int kTiles, bool kAll>
 __device__ __forceinline__ void add_chunk(const Byte *const (&lines)[2], const bfloat16_t *x,
-                                          const PartOfX (&first)[kTiles == 1 ? kChunk / 32 : 1], int parts, long long k,
+                                          const PartOfX (&first)[kTiles == 1 ? kChunk / 32 : 1], int parts, int k,
                                           int rows, float (&sums)[kTiles][4]) {
   constexpr int kParts = Kind::kValues / 32;
 #pragma unroll
@@ -183,16 +208,19 @@ __device__ __forceinline__ void add_chunk(const Byte *const (&lines)[2], const b
       totals.add<Kind>(first[s]);
       add_part<Kind>(weight, first[s], totals, sums[0]);
     } else {
-      PartOfX others[kTiles];
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile)
-        others[tile].read(x + 8 * tile * k + 32 * s, 8 * tile + static_cast<int>(threadIdx.x % 32 / 4) < rows);
+      PartOfX others[2];  // of two tiles: more would spill
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
+        if (tile % 2 == 0)
+#pragma unroll
+          for (int i = 0; i < 2; ++i)
+            others[i].read(x + 8 * (tile + i) * k + 32 * s,
+                           8 * (tile + i) + static_cast<int>(threadIdx.x % 32 / 4) < rows);
         Totals totals;
-        totals.add<Kind>(others[tile]);
-        add_part<Kind>(weight, others[tile], totals, sums[tile]);
+        totals.add<Kind>(others[tile % 2]);
+        add_part<Kind>(weight, others[tile % 2], totals, sums[tile]);
       }
+      if (s % 2) asm volatile("" ::: "memory");  // reads of later parts stay behind: more of them ahead would spill
     }
   }
 }
@@ -203,55 +231,59 @@ template <class Kind, int kTiles, int kEpilogue, class T, class Out>
 __device__ __forceinline__ void add_rows(Chunks<Kind, kEpilogue> &chunks, const Byte *memory, const T *x, int rows,
                                          const T *bias, Out *out, const BlocksCall &call) {
   using S = Staged<Kind>;
-  __shared__ float parts[kWarps][kTiles][kTileRows][8];
-  constexpr int kOwn = kEpilogue == kSilu ? kTileRows / 2 : kTileRows;
+  __shared__ float parts[2][kWarps][kTiles][kTileRows][8];  // those of a tile while those of the one before are summed
+  constexpr int kOwn = kColumns<kEpilogue>;
   const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, four = threadIdx.x % 4;
+  const int width = static_cast<int>(call.k);
   const T *own = x + group * call.k + 4 * four;
-  const int low[2] = {__shfl_sync(0xffffffffu, chunks.low, 2 * group),
-                      __shfl_sync(0xffffffffu, chunks.low, 2 * group + 16)};
-  float sums[kTiles][4] = {};
-  int at = 0;
+  int at = 0, side = 0;
 #pragma unroll 1
-  for (long long k = warp * kChunk; k < call.k; k += kWarps * kChunk) {
-    PartOfX first[kTiles == 1 ? kChunk / 32 : 1];  // on its way while the chunk comes
-    const int count = call.k - k < kChunk ? static_cast<int>(call.k - k) / 32 : kChunk / 32;
-    if constexpr (kTiles == 1) {
+  for (int tile = blockIdx.x; tile < chunks.tiles; tile += gridDim.x, side ^= 1) {
+    const int low[2] = {static_cast<int>(chunks.place(tile, group) % 16),
+                        static_cast<int>(chunks.place(tile, group + 8) % 16)};
+    float sums[kTiles][4] = {};
+#pragma unroll 1
+    for (int k = warp * kChunk; k < width; k += kWarps * kChunk) {
+      PartOfX first[kTiles == 1 ? kChunk / 32 : 1];  // on its way while the chunk comes
+      const int count = width - k < kChunk ? (width - k) / 32 : kChunk / 32;
+      if constexpr (kTiles == 1) {
 #pragma unroll
-      for (int s = 0; s < kChunk / 32; ++s) first[s].read(own + k + 32 * s, group < rows && s < count);
+        for (int s = 0; s < kChunk / 32; ++s) first[s].read(own + k + 32 * s, group < rows && s < count);
+      }
+      wait_for_stage<S::kStages - 1>();
+      __syncwarp();
+      const Byte *const stage = memory + at * S::kStage + group * S::kPitch;
+      const Byte *const lines[2] = {stage + low[0], stage + 8 * S::kPitch + low[1]};
+      if (count == kChunk / 32)
+        add_chunk<Kind, kTiles, true>(lines, own + k, first, count, width, rows, sums);
+      else
+        add_chunk<Kind, kTiles, false>(lines, own + k, first, count, width, rows, sums);
+      __syncwarp();
+      chunks.ask(at);
+      at = at + 1 == S::kStages ? 0 : at + 1;
     }
-    wait_for_stage<S::kStages - 1>();
-    __syncwarp();
-    const Byte *const stage = memory + at * S::kStage + group * S::kPitch;
-    const Byte *const lines[2] = {stage + low[0], stage + 8 * S::kPitch + low[1]};
-    if (count == kChunk / 32)
-      add_chunk<Kind, kTiles, true>(lines, own + k, first, count, call.k, rows, sums);
-    else
-      add_chunk<Kind, kTiles, false>(lines, own + k, first, count, call.k, rows, sums);
-    __syncwarp();
-    chunks.ask(at);
-    at = at + 1 == S::kStages ? 0 : at + 1;
-  }
 #pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile)
+    for (int i = 0; i < kTiles; ++i)
 #pragma unroll
-    for (int i = 0; i < 4; ++i) parts[warp][tile][group + 8 * (i / 2)][2 * four + i % 2] = sums[tile][i];
-  __syncthreads();
-  for (int i = threadIdx.x; i < 8 * kTiles * kOwn; i += kThreads) {
-    const int line = i % kOwn, row = i / kOwn;
-    const long long n = static_cast<long long>(blockIdx.x) * kOwn + line;
-    if (n >= call.n || row >= rows) continue;
-    Out *const to = out + row * call.stride + call.first + n;
-    float value = 0.0f, other = kEpilogue == kAdd ? widen(*to) : 0.0f;
+      for (int j = 0; j < 4; ++j) parts[side][warp][i][group + 8 * (j / 2)][2 * four + j % 2] = sums[i][j];
+    __syncthreads();
+    for (int i = threadIdx.x; i < 8 * kTiles * kOwn; i += kThreads) {
+      const int line = i % kOwn, row = i / kOwn;
+      const long long n = static_cast<long long>(tile) * kOwn + line;
+      if (n >= call.n || row >= rows) continue;
+      Out *const to = out + row * call.stride + call.first + n;
+      float value = 0.0f, other = kEpilogue == kAdd ? widen(*to) : 0.0f;
 #pragma unroll
-    for (int part = 0; part < kWarps; ++part) {
-      value += parts[part][row / 8][line][row % 8];
-      if (kEpilogue == kSilu) other += parts[part][row / 8][line + 8][row % 8];
+      for (int part = 0; part < kWarps; ++part) {
+        value += parts[side][part][row / 8][line][row % 8];
+        if (kEpilogue == kSilu) other += parts[side][part][row / 8][line + 8][row % 8];
+      }
+      if (call.has_bias) {
+        value += widen(bias[n]);
+        if (kEpilogue == kSilu) other += widen(bias[call.n + n]);
+      }
+      finish<kEpilogue>(to, value, other);
     }
-    if (call.has_bias) {
-      value += widen(bias[n]);
-      if (kEpilogue == kSilu) other += widen(bias[call.n + n]);
-    }
-    finish<kEpilogue>(to, value, other);
   }
 }
 

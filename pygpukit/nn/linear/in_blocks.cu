@@ -44,13 +44,28 @@ __global__ void __launch_bounds__(kThreads)
     Kind::codes(block, s, four, codes);
     Kind::scales(block, s, scales);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const int own = Kind::kScales == 2 ? i / 4 : 0;
-      const long long at = 32 * part + 16 * (i / 4) + 4 * four + i % 4, column = call.ordered ? order[at] : at;
-      float value = scales.scale[own] * code_at<Kind>(codes[i / 4], i % 4);
-      if (Kind::kHasMinimum) value -= scales.minimum[own];
-      if (call.learned) value += widen(learned[positions[row] * call.k + column]);
-      out[row * call.k + column] = convert<Out>::from(value);
+    for (int half = 0; half < 2; ++half) {
+      const long long at = 32 * part + 16 * half + 4 * four;
+      const int own = Kind::kScales == 2 ? half : 0;
+      float value[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        value[i] = scales.scale[own] * code_at<Kind>(codes[half], i);
+        if (Kind::kHasMinimum) value[i] -= scales.minimum[own];
+      }
+      if (call.ordered || call.learned) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const long long column = call.ordered ? order[at + i] : at + i;
+          if (call.learned) value[i] += widen(learned[positions[row] * call.k + column]);
+          out[row * call.k + column] = convert<Out>::from(value[i]);
+        }
+      } else {
+        Pack<Out, 4> together;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) together.v[i] = convert<Out>::from(value[i]);
+        *reinterpret_cast<Pack<Out, 4> *>(out + row * call.k + at) = together;
+      }
     }
   }
 }

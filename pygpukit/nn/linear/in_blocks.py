@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
+from pygpukit.core import device
 from pygpukit.core.dtypes import bfloat16, float32
 from pygpukit.models.dequantise import named
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -79,7 +80,7 @@ def product(
         expression = _product(weight.dtype, out.dtype, part.kind, tiles, epilogue)
         spec = SOURCE.of(expression, shared_bytes=shared_bytes(part.kind), overlapping=overlaps)
         tile = _TILE_ROWS // (2 if epilogue == "silu" else 1)
-        grid = (-(-columns // tile), -(-rows // (8 * tiles)), 1)
+        grid = _grid(-(-columns // tile), -(-rows // (8 * tiles)), tiles)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, part.array, x if own is None else own, out, call)
         first += columns
 
@@ -108,6 +109,12 @@ def _values(
     spec = SOURCE.of(_values_name(dtype, out.dtype, part.kind))
     grid = (-(-columns // (8 * _THREADS)), min(rows, 65535), 1)
     kernels.launch(spec, grid, (_THREADS, 1, 1), *[out if a is None else a for a in arrays], out, call)
+
+
+def _grid(tiles: int, rows: int, tiles_of_rows: int) -> tuple[int, int, int]:
+    """Blocks of threads: as many as the device holds at a time, each for several tiles; rows: blocks of them in y."""
+    held = device.current().sm_count * (2 if tiles_of_rows == 1 else 1)
+    return min(tiles, max(held // rows, 1)), rows, 1
 
 
 def _product(dtype: DataType, out: DataType, kind: str, tiles: int, epilogue: str) -> str:
