@@ -120,6 +120,10 @@ def parser() -> Parser:
     serve.add_argument("--slots", type=int, help="contexts that the KV cache has room for (2)")
     serve.add_argument("--kv-memory", metavar="SIZE", help='size of the KV cache in their place: "2GB", "40%%"')
     serve.add_argument("--weights-memory", metavar="SIZE", help="of the device for weights; more are streamed")
+    serve.add_argument("--devices", type=int, help="over how many devices to divide each model")
+    serve.add_argument(
+        "--parallel", choices=("tensor", "pipeline"), default="tensor", help="parts of each layer (default), or layers"
+    )
     serve.add_argument("--kv-dtype", choices=("fp8",), help="of keys and values; by default that of the weights")
     serve.add_argument(
         "--models", nargs="+", default=[], metavar="MODEL", help="more of them, each loaded when it is first asked for"

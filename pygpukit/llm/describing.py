@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.llm.model import CausalTransformerModel
     from pygpukit.nn.streaming import LayerStreaming
+    from pygpukit.nn.transformer import Transformer
 
 _LAYER = re.compile(r"layers\.(\d+)/")
 
@@ -78,7 +79,8 @@ class Description:
     expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device). reordered: bytes of weights
     whose columns lie by their groups of scales, for which a product takes x's in that order. replaced: the operations
     of plugins in the place of the model's own, in words. streamed: the layers that are, None where all of the model is
-    on the device.
+    on the device. device_bytes: of weights, by the number of the device, where there are several; at_once: how many of
+    these read their part of a layer at the same time.
     """
 
     name: str
@@ -95,6 +97,8 @@ class Description:
     replaced: tuple[str, ...] = ()
     streamed: Streamed | None = None
     state_bytes: int = 0
+    device_bytes: dict[int, int] = field(default_factory=dict)
+    at_once: int = 1
 
     @property
     def weight_bytes(self) -> int:
@@ -134,7 +138,7 @@ class Description:
     def floor_s(self) -> float | None:
         """Seconds that a token needs at least: its bytes by the bandwidth, or what is copied by the link's, whichever
         takes longer. None where the device does not say."""
-        memory = self.token_bytes / self.bandwidth if self.bandwidth else None
+        memory = self.token_bytes / self.bandwidth / self.at_once if self.bandwidth else None
         link = None if self.streamed is None else self.streamed.floor_s
         return max((seconds for seconds in (memory, link) if seconds is not None), default=None)
 
@@ -155,6 +159,9 @@ class Description:
         if self.reordered:
             rows.append(f"columns by their groups, not as in the file (act-order): {_size(self.reordered)}")
         rows += [f"replaced: {one}" for one in self.replaced]
+        if self.device_bytes:
+            parts = (f"{_size(size)} on device {number}" for number, size in self.device_bytes.items())
+            rows.append(f"over devices: {', '.join(parts)}")
         if self.state_bytes:
             rows.append(f"states: {_size(self.state_bytes)} a sequence, whatever its length")
         else:
@@ -162,7 +169,7 @@ class Description:
         token = f"a token at {self.context} positions reads {_size(self.token_bytes)}"
         rows.append(f"{token} and takes {self.token_operations / 1e9:.2f} billion operations")
         if self.bandwidth:
-            rows.append(_at(self.bandwidth, self.token_bytes / self.bandwidth))
+            rows.append(_at(self.bandwidth * self.at_once, self.token_bytes / self.bandwidth / self.at_once))
         if self.streamed is not None:
             rows += _streaming_lines(self.streamed, self.nbytes)
         return "\n".join(rows)
@@ -170,9 +177,11 @@ class Description:
 
 def describe(model: CausalTransformerModel, context: int) -> Description:
     """The description of a model."""
-    config, facts, streaming = model.config, device.current(), model.engine.network.streaming
+    config, streaming, parts = model.config, model.engine.network.streaming, model.engine.network.parts
+    with model.engine.network.at_home():
+        facts = device.current()
     groups: dict[tuple[str, str, tuple[int, ...], float], list[tuple[int | None, int, int]]] = {}
-    for weight, share in _weights(model):
+    for weight, share in (one for part in parts for one in _weights(part)):
         title = weight.name if streaming is None else streaming.name_of(weight) or weight.name
         path = title.rpartition(f"{model.name}/")[2]
         layer = _LAYER.match(path)
@@ -182,7 +191,7 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         groups.setdefault(key, []).append((number, weight.nbytes, prod(weight.shape)))
     lines = []
     for (name, kind, shape, share), own in groups.items():
-        layers = tuple(number for number, *_ in own if number is not None) or None
+        layers = tuple(sorted({number for number, *_ in own if number is not None})) or None
         lines.append(
             WeightLine(name, kind, shape, layers, sum(size for _, size, _ in own), sum(n for *_, n in own), share)
         )
@@ -192,7 +201,8 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
     ]
     kv_dtype = model.engine.kv_dtype
     space = config.state_space
-    kv_token_bytes = bytes_per_token(config, kv_dtype) if space is None else 0
+    kept = [part.kept_config for part in parts]
+    kv_token_bytes = 0 if space is not None else sum(bytes_per_token(own, kv_dtype) for own in kept)
     kv_bytes = sum(read) * kv_token_bytes // config.num_layers
     if space is not None:
         read = [space.state] * config.num_layers
@@ -211,7 +221,9 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         facts.bandwidth,
         tuple(f"{name} by {one}" for name, one in model.replaced.items()),
         None if streaming is None else _streamed(streaming),
-        0 if space is None else bytes_per_sequence(config, space, kv_dtype),
+        0 if space is None else sum(bytes_per_sequence(own, space, kv_dtype) for own in kept),
+        {} if len(parts) == 1 else {part.device: sum(w.nbytes for w, _ in _weights(part)) for part in parts},
+        model.engine.network.at_once,
     )
 
 
@@ -241,16 +253,16 @@ def _at(bandwidth: float, seconds: float) -> str:
     return f"at {_size(round(bandwidth))}/s that takes {seconds * 1e3:.3f} ms: {1 / seconds:.3g} tokens/s at most"
 
 
-def _weights(model: CausalTransformerModel) -> Iterator[tuple[GPUArray | Blocks, float]]:
+def _weights(part: Transformer) -> Iterator[tuple[GPUArray | Blocks, float]]:
     """Each weight, and the share of it that a token reads."""
-    yield model.embed_tokens, float(model.lm_head is model.embed_tokens)
-    if model.position_embed is not None:
-        yield model.position_embed, 0.0
-    for block in model.blocks:
+    yield part.embed_tokens, float(part.lm_head is part.embed_tokens)
+    if part.position_embed is not None:
+        yield part.position_embed, 0.0
+    for block in part.blocks:
         yield from block.shares()
-    yield from ((array, 1.0) for array in model.final_norm.arrays)
-    if model.lm_head is not model.embed_tokens:
-        yield model.lm_head, 1.0
+    yield from ((array, 1.0) for array in part.final_norm.arrays)
+    if part.lm_head is not part.embed_tokens:
+        yield part.lm_head, 1.0
 
 
 def _kind(weight: GPUArray | Blocks) -> str:

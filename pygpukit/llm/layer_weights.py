@@ -10,6 +10,7 @@ from pygpukit.nn.mamba.mixer import Mamba2
 from pygpukit.nn.moe.experts import Experts, Gate
 from pygpukit.nn.moe.routing import Router
 from pygpukit.nn.norm import Norm
+from pygpukit.nn.parallel.linear import RowParallel
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
@@ -19,15 +20,26 @@ if TYPE_CHECKING:
     from pygpukit.nn.config import TransformerConfig
     from pygpukit.nn.loading import TensorLoader
     from pygpukit.nn.mamba.state_space import StateSpace
+    from pygpukit.nn.parallel.seat import Seat
+
+_LAST = ("o_proj", "down_proj", "fc2", "shared_down_proj")  # products whose inputs several devices divide
 
 
 class LayerWeights:
-    """The weights of one layer by their role, as layers on the device."""
+    """The weights of one layer by their role, as layers on the device.
+
+    seat: of several devices that have a part of the layer each; config is of a part then.
+    """
 
     def __init__(
-        self, loader: TensorLoader, architecture: Architecture, config: TransformerConfig, number: int
+        self,
+        loader: TensorLoader,
+        architecture: Architecture,
+        config: TransformerConfig,
+        number: int,
+        seat: Seat | None = None,
     ) -> None:
-        self.config, self.number = config, number
+        self.config, self.number, self._seat = config, number, seat
         self._loader, self._architecture, self._weights = loader, architecture, architecture.weights
         q, kv = config.num_heads * config.head_dim, config.kv_heads * config.head_dim
         width, inner = config.hidden_size, config.ffn_size
@@ -58,7 +70,8 @@ class LayerWeights:
             (self._name(role), self._name(f"{role.removesuffix('_proj')}_bias"), self._shapes[role][0])
             for role in roles
         ]
-        return self._loader.linear(f"layers.{self.number:02d}/{label}", self._shapes[roles[0]][1], parts)
+        linear = self._loader.linear(f"layers.{self.number:02d}/{label}", self._shapes[roles[0]][1], parts)
+        return RowParallel(linear, self._seat) if self._seat is not None and roles[0] in _LAST else linear
 
     def router(self) -> Router:
         """The router of a mixture, with its bias where the file has one."""
@@ -76,7 +89,8 @@ class LayerWeights:
         """All experts of a mixture."""
         gate_up = self._of_experts("experts_gate_up", "expert_gate_proj", "expert_up_proj")
         down = self._of_experts("experts_down", "expert_down_proj")
-        return Experts(self.config.num_experts or 0, gate_up, down, weighs_rows=self.config.routing.weighs_rows)
+        weighs_rows = self.config.routing.weighs_rows
+        return Experts(self.config.num_experts or 0, gate_up, down, weighs_rows=weighs_rows, seat=self._seat)
 
     def _of_experts(self, label: str, *roles: str) -> LinearBF16:
         """One product of these weights of each expert, the experts below each other."""
@@ -101,7 +115,7 @@ class LayerWeights:
                 ("experts_down", (config.hidden_size, config.expert_size)),
             )
         )
-        return Experts(count, gate_up, down, gate, config.routing.weighs_rows)
+        return Experts(count, gate_up, down, gate, config.routing.weighs_rows, self._seat)
 
     def sinks(self) -> GPUArray:
         """A score of each head of queries that takes its part of the weights, float32."""

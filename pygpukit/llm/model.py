@@ -72,13 +72,45 @@ class CausalTransformerModel(Generating):
         streaming: LayerStreaming | None = None,
     ) -> None:
         check_room(context, slots, kv_memory)
-        check_kv_dtype(kv_dtype)
         positions = None if context is None else operator.index(context)
         network = Transformer(config, embed_tokens, blocks, final_norm, lm_head, position_embed, positions, streaming)
+        self._answer_by(network, spec, name, tokenizer, generation, slots, kv_memory, kv_dtype)
+
+    @classmethod
+    def over(
+        cls,
+        network: Transformer,
+        spec: ModelSpec | None,
+        *,
+        name: str,
+        tokenizer: Tokenizer | None,
+        generation: dict[str, Any] | None,
+        slots: int,
+        kv_memory: str | SupportsIndex | None,
+        kv_dtype: str | None,
+    ) -> CausalTransformerModel:
+        """The model of a network that is there already."""
+        model = cls.__new__(cls)
+        model._answer_by(network, spec, name, tokenizer, generation, slots, kv_memory, kv_dtype)
+        return model
+
+    def _answer_by(
+        self,
+        network: Transformer,
+        spec: ModelSpec | None,
+        name: str,
+        tokenizer: Tokenizer | None,
+        generation: dict[str, Any] | None,
+        slots: int,
+        kv_memory: str | SupportsIndex | None,
+        kv_dtype: str | None,
+    ) -> None:
+        check_room(None, slots, kv_memory)
+        check_kv_dtype(kv_dtype)
         self.engine = Engine(network, operator.index(slots), kv_memory=kv_memory, kv_dtype=kv_dtype, name=name)
-        self.config, self.spec, self.name = config, spec, name
-        self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, network.blocks
-        self.final_norm, self.tokenizer = final_norm, tokenizer
+        self.config, self.spec, self.name = network.config, spec, name
+        self.embed_tokens, self.position_embed = network.embed_tokens, network.position_embed
+        self.blocks, self.final_norm, self.tokenizer = network.blocks, network.final_norm, tokenizer
         self.generation = dict(generation or {})
         self.adapters: dict[str, Adapter] = {}
         self.quantisation_errors: dict[str, float] = {}  # by tensor that load() rounded: relative, root mean square
@@ -148,9 +180,11 @@ class CausalTransformerModel(Generating):
 
     def get_logits(self, hidden: GPUArray) -> GPUArray:
         """The float32 logits (R, vocabulary) of rows (R, hidden) of the last layer's output."""
-        logits = factory.empty((hidden.shape[0], self.config.vocab_size), "float32")
-        self.engine.network.head(hidden if hidden.dtype.name == "float32" else hidden.astype("float32"), logits)
-        return logits
+        network = self.engine.network
+        with network.at_home():
+            logits = factory.empty((hidden.shape[0], self.config.vocab_size), "float32")
+            network.head(hidden if hidden.dtype.name == "float32" else hidden.astype("float32"), logits)
+            return logits
 
     def __call__(
         self,

@@ -31,7 +31,8 @@ class Batch:
     the blocks that hold its positions in order; entries behind those that it has are not read.
     spans: of a prefill, the parts of prompts that its rows are, one after the other; none in decode, when each row is
     the next one of a sequence of its own. follows: rows of a decode step may follow each other in one sequence, so that
-    a row sees the keys of others. adapters: the rows that have one.
+    a row sees the keys of others. adapters: the rows that have one. memory: int32, what tokens, positions and slots are
+    views of.
     """
 
     tokens: GPUArray
@@ -40,6 +41,7 @@ class Batch:
     spans: tuple[Span, ...] = ()
     follows: bool = False
     adapters: tuple[AdapterRows, ...] = ()
+    memory: GPUArray | None = None
 
     @property
     def count(self) -> int:
@@ -65,15 +67,25 @@ class Batch:
         """Views of the first rows."""
         return replace(self, tokens=self.tokens[:count], positions=self.positions[:count], slots=self.slots[:count])
 
+    def within(self, memory: GPUArray) -> Batch:
+        """The same rows in other memory of the same size."""
+        tokens, positions, slots = (
+            native.view(memory, array.shape, array.strides, array.offset)
+            for array in (self.tokens, self.positions, self.slots)
+        )
+        return replace(self, tokens=tokens, positions=positions, slots=slots, memory=memory)
+
 
 def new_batch(count: int, blocks: int | None = None, *, follows: bool = False) -> Batch:
     """A batch whose tokens, positions and slots, or blocks of sequences that can have so many, are set later.
     follows: as Batch's."""
     from pygpukit.array import factory
 
-    slots = (count,) if blocks is None else (count, blocks)
-    tokens, positions = factory.zeros(count, "int32"), factory.zeros(count, "int32")
-    return Batch(tokens, positions, factory.zeros(slots, "int32"), follows=follows)
+    memory = factory.zeros(count * (3 if blocks is None else 2 + blocks), "int32")
+    slots = memory[2 * count :]
+    if blocks is not None:
+        slots = slots.reshape(count, blocks)
+    return Batch(memory[:count], memory[count : 2 * count], slots, follows=follows, memory=memory)
 
 
 def product(x: Any, weight: GPUArray, kind: str = "") -> Any:

@@ -31,9 +31,9 @@ class MLP:
     def __init__(
         self,
         config: TransformerConfig,
-        fc1_weight: GPUArray | Blocks | None = None,
+        fc1_weight: LinearBF16 | GPUArray | Blocks | None = None,
         fc1_bias: GPUArray | None = None,
-        fc2_weight: GPUArray | Blocks | None = None,
+        fc2_weight: LinearBF16 | GPUArray | Blocks | None = None,
         fc2_bias: GPUArray | None = None,
         gate_proj: LinearBF16 | GPUArray | None = None,
         up_proj: LinearBF16 | GPUArray | None = None,
@@ -45,7 +45,7 @@ class MLP:
             self._up = self.gate_up_proj = joined([gate_proj, up_proj], [None, None])
             self._down = joined([down_proj], [None])
         elif fc1_weight is not None and fc2_weight is not None:
-            self._up, self._down = LinearBF16(fc1_weight, fc1_bias), LinearBF16(fc2_weight, fc2_bias)
+            self._up, self._down = joined([fc1_weight], [fc1_bias]), joined([fc2_weight], [fc2_bias])
         else:
             raise InvalidSpecError("MLP needs fc1 and fc2, or gate, up and down", "fc1_weight")
 

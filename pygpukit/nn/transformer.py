@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.core.device import current_device
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.stream import Stream
 from pygpukit.nn import rope
 from pygpukit.nn.attention.buffers import AttentionBuffers
 from pygpukit.nn.block import Layer, TransformerBlock
@@ -25,9 +28,17 @@ if TYPE_CHECKING:
     from pygpukit.nn.kv_cache import KVCache
     from pygpukit.nn.linear.blocks import Blocks
     from pygpukit.nn.mamba.cache import StateCache
+    from pygpukit.nn.parallel.cache import PartedCache
     from pygpukit.nn.streaming import LayerStreaming
 
-Cache: TypeAlias = "KVCache | StateCache"  # what is kept of each sequence between passes
+Cache: TypeAlias = "KVCache | StateCache | PartedCache"  # what is kept of each sequence between passes
+
+
+class Captured(Protocol):
+    """The result of capture(): a Graph, or one of each device."""
+
+    def launch(self) -> None:
+        """Run it, asynchronously."""
 
 
 @dataclass
@@ -42,13 +53,17 @@ class Buffers:
         """Views of the first rows."""
         return Buffers(self.x[:count], self.attention.first(count), self.between[:count])
 
+    def forget(self) -> None:
+        """A step was broken off: what the next one counts on is as if there had been none."""
+        native.fill(self.attention.counters, bytes(4))
+
 
 class Transformer:
     """A causal transformer on the device; it keeps no sequences, which are an engine's.
 
     embed_tokens: (vocabulary, hidden). lm_head: the same shape, or None where it is embed_tokens. All weights are of
     one type, float32, float16 or bfloat16; the residual stream is float32. positions: that a sequence can have.
-    streaming: of layers whose weights are on the host.
+    streaming: of layers whose weights are on the host. first_layer: the number of the first block.
     """
 
     def __init__(
@@ -61,8 +76,10 @@ class Transformer:
         position_embed: GPUArray | None = None,
         positions: int | None = None,
         streaming: LayerStreaming | None = None,
+        first_layer: int = 0,
     ) -> None:
-        self.config, self.streaming = config, streaming
+        self.config, self.streaming, self.first_layer = config, streaming, first_layer
+        self.device, self.recoveries = native.current_device(), 0
         self.embed_tokens, self.position_embed, self.blocks = embed_tokens, position_embed, list(blocks)
         self.final_norm = final_norm
         self.positions = min(positions or config.max_position_embeddings, config.max_position_embeddings)
@@ -81,15 +98,18 @@ class Transformer:
         return self.embed_tokens.dtype.name
 
     def attention_blocks(self, what: str, argument: str) -> list[TransformerBlock]:
-        """All layers, for what needs attention. Raises InvalidSpecError, naming both, where some keep states."""
-        blocks = [block for block in self.blocks if isinstance(block, TransformerBlock)]
-        if len(blocks) < len(self.blocks):
+        """All layers, for what looks into them. Raises InvalidSpecError, naming both, where some keep states."""
+        self.check_keys(what, argument)
+        return [block for block in self.blocks if isinstance(block, TransformerBlock)]
+
+    def check_keys(self, what: str, argument: str) -> None:
+        """Raises InvalidSpecError for what needs keys and values, naming it, where layers keep states."""
+        if self.config.state_space is not None:
             raise InvalidSpecError(
                 f"{what} needs layers with attention, and those of this model keep a state of each sequence in the "
                 "place of keys and values",
                 argument,
             )
-        return blocks
 
     def buffers(self, count: int) -> Buffers:
         """New buffers for steps of up to count rows."""
@@ -107,19 +127,34 @@ class Transformer:
     def forward(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None = None) -> None:
         """The batch through the layers, the first of them or all: buffers.x then holds the last one's output, the cache
         the keys and values, or the states."""
-        embed(batch, self.embed_tokens, self.position_embed, buffers.x)
+        self.embed(batch, buffers.x)
         if self.config.embedding_scale != 1.0:
             mul(buffers.x, self.config.embedding_scale, out=buffers.x)
-        for number, block in enumerate(self.blocks[:layers]):
+        self.pass_layers(batch, cache, buffers, layers)
+
+    def embed(self, batch: Batch, out: GPUArray) -> None:
+        """The rows of tokens, and of learned positions."""
+        embed(batch, self.embed_tokens, self.position_embed, out)
+
+    def pass_layers(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None) -> None:
+        """buffers.x through the layers, of those with a number below `layers`."""
+        for place, block in enumerate(self.blocks):
+            number = self.first_layer + place
+            if layers is not None and number >= layers:
+                break
             tables = self._tables_of(number)
             with nullcontext() if self.streaming is None else self.streaming.layer(number):
-                block.forward(buffers.x, batch, cache.layers[number], tables, buffers.attention, buffers.between)
+                block.forward(buffers.x, batch, cache.layers[place], tables, buffers.attention, buffers.between)
 
-    def head(self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, overlaps: bool = False) -> None:
+    def head(
+        self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, passed: Buffers | None = None
+    ) -> None:
         """logits, float32 (R, vocabulary), of rows of forward()'s output; each row for itself.
 
-        bests: of one row, new_bests(), for Sampler.choose(). overlaps: as LinearBF16.project()'s.
+        bests: of one row, new_bests(), for Sampler.choose(). passed: the buffers of the pass that gave x, where nothing
+        was launched since; the product then begins while it ends.
         """
+        overlaps = passed is not None
         self._head.project(x, logits, None, norm=self.final_norm, overlaps=overlaps, bests=bests)
         scale, cap = self.config.logit_scale, self.config.logit_cap
         if cap is not None:
@@ -133,6 +168,43 @@ class Transformer:
         changes = self.config.logit_scale != 1.0 or self.config.logit_cap is not None
         changes |= self.final_norm.operation is not None
         return None if changes else self._head.new_bests()
+
+    @property
+    def parts(self) -> Sequence[Transformer]:
+        """The part of each device: itself, where there is one."""
+        return [self]
+
+    @property
+    def at_once(self) -> int:
+        """Devices that compute a layer together."""
+        return 1
+
+    def at_home(self) -> AbstractContextManager[None]:
+        """`with network.at_home():` work goes to its device."""
+        return current_device(self.device)
+
+    def capture(self, compute: Callable[[], None]) -> Captured:
+        """The graph of what a function launches on the network's device."""
+        stream = Stream()
+        with stream.capture() as graph:
+            compute()
+        return graph
+
+    def check(self) -> None:
+        """Raises what kernels reported of the passes that have ended."""
+
+    def recover(self) -> None:
+        """A pass or a step was broken off: the next one finds the network as it was. Where recoveries has grown, graphs
+        that were captured before are of no use."""
+
+    def new_caches(self, make: Callable[[Transformer, str], Cache], name: str) -> Cache:
+        """A cache of the layers, made and named by a function."""
+        return make(self, name)
+
+    @property
+    def kept_config(self) -> TransformerConfig:
+        """The configuration by which its device keeps keys and values, or states."""
+        return self.config
 
     def _tables_of(self, layer: int) -> rope.Tables | None:
         """The rotation of a layer."""

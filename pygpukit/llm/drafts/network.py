@@ -10,11 +10,10 @@ from pygpukit.core.event import Event
 from pygpukit.llm.engine.blocks import BlockManager, BlockTable
 from pygpukit.llm.engine.drafting import Asked
 from pygpukit.llm.engine.prefill import Part, Prefill
-from pygpukit.llm.engine.room import BLOCK
+from pygpukit.llm.engine.room import BLOCK, new_cache
 from pygpukit.llm.engine.rows import Line
 from pygpukit.llm.engine.sequence import Sequence
 from pygpukit.llm.engine.step import DecodeSteps
-from pygpukit.nn.kv_cache import KVCache
 
 if TYPE_CHECKING:
     from pygpukit.nn.transformer import Cache, Transformer
@@ -94,7 +93,7 @@ class DraftModel:
     def __init__(self, network: Transformer, blocks: int, name: str) -> None:
         self._network = network
         self._blocks = BlockManager(blocks, BLOCK)
-        self._cache = KVCache(network.config, blocks, BLOCK, network.dtype, name)
+        self._cache = new_cache(network, blocks, network.dtype, name)
         longest = -(-network.positions // BLOCK)
         self._steps = DecodeSteps(network, self._cache, longest)
         self._prefill = Prefill(network, self._cache, _CHUNK, longest)

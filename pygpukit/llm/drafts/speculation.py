@@ -101,7 +101,7 @@ def drafting(setting: Speculation | None, engine: Engine) -> Drafting | None:
     keeps states, which cannot go back behind drafts that are wrong."""
     if setting is None:
         return None
-    engine.network.attention_blocks(f"{engine.name}: speculate=", "speculate")
+    engine.network.check_keys(f"{engine.name}: speculate=", "speculate")
     return Drafting(_source(setting, engine), Gain(setting.tokens, setting.always))
 
 
@@ -135,7 +135,7 @@ def _of_model(model: CausalTransformerModel, engine: Engine) -> Source:
             "one with the same tokens",
             "model",
         )
-    other.attention_blocks(f"model={model.name!r}, which is to give drafts,", "model")
+    other.check_keys(f"model={model.name!r}, which is to give drafts,", "model")
     key = "model", other
     if key not in engine.sources:
         blocks = engine.loop.scheduler.blocks.count

@@ -55,7 +55,7 @@ class Engine:
         name: str = "model",
     ) -> None:
         self.network, self.name, self.kv_dtype = network, name, kv_dtype or network.dtype
-        self._count = blocks_of(network.config, self.kv_dtype, network.positions, slots, kv_memory)
+        self._count = blocks_of(network.kept_config, self.kv_dtype, network.positions, slots, kv_memory)
         self.sources: dict[object, Source] = {}  # of drafts that networks compute for all sequences
         self._loop: Loop | None = None
         self._making = threading.Lock()
@@ -70,7 +70,8 @@ class Engine:
         """All open sequences, and their keys and values; made on first use."""
         with self._making:
             if self._loop is None:
-                self._loop = Loop(self.network, self._count, name=self.name, kv_dtype=self.kv_dtype)
+                with self.network.at_home():
+                    self._loop = Loop(self.network, self._count, name=self.name, kv_dtype=self.kv_dtype)
             return self._loop
 
     @property
@@ -143,14 +144,15 @@ class Engine:
         """The last layer's output for a prompt, float32 (tokens, hidden). Beside the sequences: its keys are in a cache
         of its own."""
         self.check(tokens)
-        blocks, cache = self._blocks_of_its_own(len(tokens))
-        prefill = Prefill(self.network, cache, min(_CHUNK, len(tokens)), len(blocks))
-        states = factory.empty((len(tokens), self.network.config.hidden_size), "float32")
-        for start in range(0, len(tokens), _CHUNK):
-            part = tokens[start : start + _CHUNK]
-            with turn():
-                native.copy(states[start : start + len(part)], prefill.compute([Part(part, start, blocks)]))
-        return states
+        with self.network.at_home():
+            blocks, cache = self._blocks_of_its_own(len(tokens))
+            prefill = Prefill(self.network, cache, min(_CHUNK, len(tokens)), len(blocks))
+            states = factory.empty((len(tokens), self.network.config.hidden_size), "float32")
+            for start in range(0, len(tokens), _CHUNK):
+                part = tokens[start : start + _CHUNK]
+                with turn():
+                    native.copy(states[start : start + len(part)], prefill.compute([Part(part, start, blocks)]))
+            return states
 
     def attention(self, tokens: list[int], layer: int) -> tuple[AttentionBuffers, GPUArray]:
         """Operands of the attention of a layer over a prompt: the buffers, with its queries rotated, and its keys

@@ -152,7 +152,8 @@ class Loop:
                     continue
                 self._led = True
             try:
-                self._lead()
+                with self.network.at_home():
+                    self._lead()
             finally:
                 self._leave()
 
@@ -247,6 +248,7 @@ class Loop:
             launching = None
             if self._begun:
                 self._begun[0].end.synchronize()
+                self.network.check()
         except BaseException as error:
             for begun in self._begun:  # nobody waits for them here any more
                 begun.ended()
@@ -290,6 +292,7 @@ class Loop:
                     self.scheduler.end(sequence)
             self.scheduler.blocks.clear()
             self._begun.clear()
+            self.network.recover()
             self.steps.forget()
 
     def _collect(self) -> None:

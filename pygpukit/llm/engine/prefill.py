@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,7 +50,7 @@ class Prefill:
             spans.append(Span(first, end, part.start))
         inputs, buffers = self._batch.first(count), self.buffers.first(count)
         rows = adapter_rows((*span[:2], part.adapter) for span, part in zip(spans, parts, strict=True))
-        batch = Batch(inputs.tokens, inputs.positions, inputs.slots, tuple(spans), adapters=rows)
+        batch = replace(inputs, spans=tuple(spans), adapters=rows)
         for array, values in ((batch.tokens, tokens), (batch.positions, positions), (batch.slots, table)):
             native.copy_from_host(array, values)
         self._network.forward(batch, self._cache, buffers, layers)

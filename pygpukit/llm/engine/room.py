@@ -26,11 +26,15 @@ def block_size(config: TransformerConfig, positions: int) -> int:
 
 def new_cache(network: Transformer, count: int, dtype: str, name: str) -> Cache:
     """The cache of so many blocks. Raises InvalidSpecError as check_kept()."""
-    config = network.config
-    check_kept(config, dtype)
-    if config.state_space is not None:
-        return StateCache(config, config.state_space, count, dtype, name)
-    return KVCache(config, count, BLOCK, dtype, name)
+    check_kept(network.config, dtype)
+
+    def make(own: Transformer, label: str) -> Cache:
+        config = own.kept_config
+        if config.state_space is not None:
+            return StateCache(config, config.state_space, count, dtype, label)
+        return KVCache(config, count, BLOCK, dtype, label)
+
+    return network.new_caches(make, name)
 
 
 def check_kept(config: TransformerConfig, dtype: str | None) -> None:

@@ -144,7 +144,7 @@ class Rows:
 
         loaded = [self._has(line, row, sampler) for line, row in zip(lines, places, strict=True)]
         self._held[:size] = [None] * size
-        native.fill(self.buffers.attention.counters, bytes(4))  # of a step that was broken off
+        self.buffers.forget()  # of a step that was broken off
         tokens, positions = np.zeros(size, np.int32), np.full(size, _NOWHERE, np.int32)
         masks: dict[int, bytes | None] = {}
         for line, row, is_loaded in zip(lines, places, loaded, strict=True):

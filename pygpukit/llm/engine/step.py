@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit._core import native
-from pygpukit.core.graph import Graph
-from pygpukit.core.stream import Stream
 from pygpukit.llm.engine.rows import Line, Rows
 from pygpukit.llm.engine.sampling import Choice, Sampler
 from pygpukit.nn.linear.adapters import AdapterRows, adapter_rows
@@ -16,7 +14,7 @@ from pygpukit.ops import host
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.nn.transformer import Cache, Transformer
+    from pygpukit.nn.transformer import Cache, Captured, Transformer
 
 _EIGHT = 8
 
@@ -54,12 +52,13 @@ class DecodeStep:
         self._buffers = rows.buffers.first(size)
         self.sampler = Sampler(size, network.config.vocab_size, adjusts, top, rows.sampling)
         self._bests = network.new_bests() if size == 1 else None
-        self._graph: Graph | None = None
+        self._graph: Captured | None = None
+        self._recoveries = 0  # of the network when it was captured
 
     def compute(self, adapters: tuple[AdapterRows, ...] = ()) -> None:
         """Launch it, one launch after the other."""
         self._network.forward(replace(self._batch, adapters=adapters), self._cache, self._buffers, self._layers)
-        self._network.head(self._buffers.x, self.sampler.logits, self._bests, overlaps=True)
+        self._network.head(self._buffers.x, self.sampler.logits, self._bests, passed=self._buffers)
         self.sampler.choose(self._batch, self._bests)
 
     def choose(self) -> None:
@@ -67,13 +66,11 @@ class DecodeStep:
         self._network.head(self._buffers.x, self.sampler.logits, self._bests)
         self.sampler.choose(self._batch, self._bests)
 
-    def capture(self) -> Graph:
-        """The graph of compute(); captured once."""
-        if self._graph is None:
-            stream = Stream()
-            with stream.capture() as graph:
-                self.compute()
-            self._graph = graph
+    def capture(self) -> Captured:
+        """The graph of compute(); captured once, and again when the network has recovered."""
+        if self._graph is None or self._recoveries != self._network.recoveries:
+            self._recoveries = self._network.recoveries
+            self._graph = self._network.capture(self.compute)
         return self._graph
 
     def read(self, lines: Several[Line], places: Several[int]) -> list[Choice]:
@@ -149,7 +146,7 @@ class DecodeSteps:
         step.choose()
         return Launched(step, lines, places)
 
-    def capture(self, count: int = 1) -> Graph:
+    def capture(self, count: int = 1) -> Captured:
         """The graph of a step of one greedy sequence, of one row or of so many that follow each other."""
         size = padded(count)
         self._room(size)

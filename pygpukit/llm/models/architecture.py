@@ -33,7 +33,8 @@ class Architecture:
     recognised_by: roles whose tensors, in a file without config.json, tell this architecture from others; () for none.
     unused: tensors that files may have and that are computed here. transposed: weights are (in, out) in files.
     norm_offset: what is added to the weights of norms. paired_heads: rows of q and k are ordered for rope on
-    neighbouring pairs. gguf: its names in GGUF files.
+    neighbouring pairs. interleaved_gates: rows of the gates and ups of experts that are stacked lie in turn. gguf: its
+    names in GGUF files.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Architecture:
     unused: tuple[str, ...] = ()
     transposed: bool = False
     paired_heads: bool = False
+    interleaved_gates: bool = False
     gguf: Mapping[str, GGUFNames] = field(default_factory=dict)
 
     @property

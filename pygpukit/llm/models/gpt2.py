@@ -22,7 +22,7 @@ def block(layer: LayerWeights) -> TransformerBlock:
     qkv, out = layer.linear("qkv", "qkv_proj"), layer.linear("o", "o_proj")
     fc1, fc2 = layer.linear("fc1", "fc1"), layer.linear("fc2", "fc2")
     attention = Attention(qkv, None, None, out, config, layer=layer.number)
-    mlp = MLP(config, fc1.weight, fc1.bias, fc2.weight, fc2.bias)
+    mlp = MLP(config, fc1, None, fc2)
     return TransformerBlock(layer.norm("attn_norm"), attention, layer.norm("mlp_norm"), mlp)
 
 

@@ -77,5 +77,6 @@ GPT_OSS = replace(
     rope_theta=150000.0,
     norm_eps=1e-5,
     recognised_by=("embed_tokens", "q_proj", "sinks", "experts_gate_up"),
+    interleaved_gates=True,
     gguf={},
 )

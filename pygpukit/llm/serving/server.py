@@ -194,7 +194,7 @@ def command(args: argparse.Namespace) -> int:
     place = None
     try:
         place = Place(args.host, args.port, False if args.no_token else args.token or True, args.cors)
-        names = ("dtype", "context", "weights_memory", "kv_memory", "kv_dtype")
+        names = ("dtype", "context", "weights_memory", "kv_memory", "kv_dtype", "devices", "parallel")
         form = {name: getattr(args, name) for name in names}
         form["slots"] = args.slots or (2 if args.kv_memory is None else 1)
         model = _of_texts(args.model, form)

@@ -23,6 +23,7 @@ from pygpukit.ops.matmul.grouped import grouped_rows
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
+    from pygpukit.nn.parallel.seat import Seat
 
 # Sums and activations stand in a row's bits.
 SOURCE = kernels.KernelSpec(__file__, "experts.cu", options=kernels.SAME_BITS)
@@ -55,7 +56,8 @@ class Between(NamedTuple):
 
 class Experts:
     """gate_up: (experts * 2 * inner, hidden), each expert's gate and up below each other, the experts as well; down:
-    (experts * hidden, inner). Biases are those of these rows. weighs_rows: Routing's."""
+    (experts * hidden, inner). Biases are those of these rows. weighs_rows: Routing's. seat: of
+    several devices, which have a part of every expert's inner numbers each and add up what comes of them."""
 
     def __init__(
         self,
@@ -64,7 +66,9 @@ class Experts:
         down: LinearBF16,
         gate: Gate | None = None,
         weighs_rows: bool = False,
+        seat: Seat | None = None,
     ) -> None:
+        self.seat = seat
         self.count, self.gate_up, self.down, self.gate = count, gate_up, down, gate or Gate()
         self.weighs_rows = weighs_rows
         self.hidden, self.inner = gate_up.in_features, down.in_features

@@ -147,11 +147,16 @@ class MoELayer:
         if not x.shape[0]:
             return
         rows = normalised_rows(x, norm, self.gate.dtype)
+        seat = self.experts.seat
+        sums = total if seat is None else factory.zeros(total.shape, "float32")
         if host.computes():
-            routed = self._by_host(total, rows, scale)
+            routed = self._by_host(sums, rows, scale)
         else:
             routed = self.router.route(rows)
-            self.experts.add(total, rows, routed, self.router.arrange(routed.experts), scale, start=start)
+            self.experts.add(sums, rows, routed, self.router.arrange(routed.experts), scale, start=start)
+        if seat is not None:
+            seat.add_up(sums)
+            add(total, sums, out=total)
         watched = _WATCHED.get()
         if watched is not None:
             watched.append((self, routed))
