@@ -12,6 +12,8 @@ import pygpukit as gp
 from pygpukit._core import native
 from pygpukit.ops.matmul import choose
 from pygpukit.ops.matmul.mma import unaligned
+from pygpukit.ops.matmul.problem import Problem
+from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile import half
 
 HALVES = ("bfloat16", "float16")
@@ -81,6 +83,24 @@ def test_elsewhere_nothing_is_taken(taken: list[unaligned.Block], facts: Facts) 
     a, b = normal("bfloat16", 20, 33), normal("bfloat16", 33, 37)
     close(gp.matmul(a, b), a, b)
     assert not taken
+
+
+def test_without_tiles_it_is_taken_beside_the_kernels_for_sm_90(
+    monkeypatch: pytest.MonkeyPatch, taken: list[unaligned.Block]
+) -> None:
+    """An H100 with an older NVRTC has those kernels, which copy what they cannot read."""
+    monkeypatch.setattr(half, "missing", lambda: "there is no tileiras")
+    monkeypatch.setattr(cluster, "refusal", lambda p: "")
+    a, b = normal("bfloat16", 97, 41), normal("bfloat16", 41, 147)
+    plan = gp.matmul_plan(a, b)
+    assert plan.kernel is unaligned and "with the bits of the tile kernels: there is no tileiras" in plan.reason
+    close(gp.matmul(a, b), a, b)
+    assert len(taken) == 1
+    whole = gp.matmul_plan(normal("bfloat16", 96, 48), normal("bfloat16", 48, 160))
+    assert whole.kernel is not unaligned, "nothing is copied"
+    monkeypatch.setattr(cluster, "refusal", lambda p: "for another device")
+    p = Problem.of("half", normal("bfloat16", 95, 41), normal("bfloat16", 41, 145), gp.bfloat16)
+    assert "on SM 9.0 alone" in unaligned.refusal(p), "nothing else here has the bits of tiles"
 
 
 @pytest.mark.parametrize("dtype", HALVES)

@@ -1,7 +1,8 @@
 """Products of half precision of matrices that begin at any element, with rows of any length: which ones, by which
 block, and the launch of their kernels.
 
-Their bits are those of half.cu, as far as they were compared: on SM 9.0. So plans may take either there.
+Their bits are those of half.cu and of the kernels in sm90/, as far as they were compared: on SM 9.0. So plans may take
+any of them there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pygpukit.ops.matmul.layout.batch import is_one_product, matrix_of, rows_of
 from pygpukit.ops.matmul.layout.operand import ALIGNMENT, as_it_is
 from pygpukit.ops.matmul.mma.block import Block, copies_us
 from pygpukit.ops.matmul.mma.block import fastest as fastest_block
+from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.matmul.tile import half
 from pygpukit.ops.matmul.tile.tiling import fastest as fastest_tile
 from pygpukit.ops.operands import span
@@ -65,9 +67,9 @@ def _fitting() -> tuple[Block, ...]:
 
 
 def refusal(p: Problem) -> str:
-    """Why these kernels do not make a product, "" where they take less time than tiles and copies of what these cannot
-    read: only where their bits are those of the tiles."""
-    if p.family != "half" or p.device.capability != _SAME_BITS or half.missing():
+    """Why these kernels do not make a product, "" where they take less time than tiles, or where there are none the
+    kernels in sm90/, and copies of what these cannot read: only where their bits are those of the tiles."""
+    if p.family != "half" or p.device.capability != _SAME_BITS or (half.missing() and cluster.refusal(p)):
         return "their bits are those of the tiles on SM 9.0 alone"
     if why := missing():
         return why
@@ -86,7 +88,8 @@ def tiling(p: Problem) -> Block | None:
 
 def reason(p: Problem) -> str:
     """The computation, and how the block was chosen."""
-    return half.reason(p)
+    lacking = half.missing()
+    return half.reason(p) + (f", with the bits of the tile kernels: {lacking}" if lacking else "")
 
 
 def run(p: Problem, a: GPUArray, b: GPUArray, out: GPUArray, epilogue: Epilogue | None = None) -> None:
@@ -112,8 +115,10 @@ def _faster(p: Problem) -> Block | None:
     copies, general = copies_us(p), n * size % ALIGNMENT != 0
     if not copies and not general:
         return None
-    tiles_us = fastest_tile("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
     time, block = fastest(m, n, k, batches, sms)
+    if half.missing():
+        return block if time < cluster.time_us(p) + copies else None
+    tiles_us = fastest_tile("half", m, n, k, batches, size, sms, general).time_us(m, n, k, batches, size, sms)
     return block if time < tiles_us * (half.UNALIGNED if general else 1.0) + copies else None
 
 
