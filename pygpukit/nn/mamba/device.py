@@ -37,8 +37,9 @@ def scan(layer: Mamba2, batch: Batch, cache: LayerState, projected: GPUArray, ou
 
 
 def _step(layer: Mamba2, batch: Batch, cache: LayerState, projected: GPUArray, out: GPUArray) -> None:
+    spec = STEP.of(f"pk::scan_step<{CTYPES[projected.dtype.name]}>", overlapping=True)
     kernels.launch(
-        STEP.of(f"pk::scan_step<{CTYPES[projected.dtype.name]}>"), (layer.heads, batch.count, 1), (_THREADS, 1, 1),
+        spec, (layer.heads, batch.count, 1), (_THREADS, 1, 1),
         projected, batch.positions, batch.slots, *_convolution(layer), *cache.arrays, layer.rate_logs, layer.skip, out,
         _call(layer),
     )  # fmt: skip
@@ -87,7 +88,7 @@ def _convolution(layer: Mamba2) -> tuple[GPUArray, GPUArray, GPUArray]:
 
 def norm_groups(layer: Mamba2, scanned: GPUArray, out: GPUArray) -> None:
     """out (R, inner) of the weights' type: the norm of each group of the elements of scanned, float32 (R, inner)."""
-    spec = SOURCE.of(f"pk::norm_groups<{CTYPES[out.dtype.name]}>")
+    spec = SOURCE.of(f"pk::norm_groups<{CTYPES[out.dtype.name]}>", overlapping=True)
     call = _call(layer)
     grid = layer.space.groups, scanned.shape[0], 1
     kernels.launch(spec, grid, (_THREADS, 1, 1), scanned, layer.norm.weight, out, call)

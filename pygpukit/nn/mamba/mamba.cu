@@ -1,6 +1,7 @@
 // mamba.cu: what a Mamba-2 layer computes of rows beside its scan: the convolution over the last positions, what is
 // kept of a chunk, and the norm of groups.
 #include "mamba.cuh"
+#include "overlap.cuh"
 
 namespace pk {
 
@@ -80,7 +81,10 @@ __global__ void __launch_bounds__(kThreads)
     norm_groups(const float *x, const T *weight, T *out, const __grid_constant__ MambaCall call) {
   __shared__ float sums[kWarps];
   const long long size = call.inner / call.groups, begin = blockIdx.x * size, start = blockIdx.y * call.inner + begin;
+  let_next_begin();
+  await_previous();
   float squares = 0.0f;
+#pragma unroll 8
   for (long long i = threadIdx.x; i < size; i += kThreads) squares += x[start + i] * x[start + i];
   squares = over_warp(squares);
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = squares;
@@ -89,6 +93,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp];
   const float factor = 1.0f / sqrtf(sum / static_cast<float>(size) + call.epsilon);
+#pragma unroll 8
   for (long long i = threadIdx.x; i < size; i += kThreads)
     out[start + i] = convert<T>::from(x[start + i] * factor * widen(weight[begin + i]));
 }

@@ -1,7 +1,49 @@
 // scan_step.cu: the convolution and the scan of a Mamba-2 layer for one row of each of several sequences.
 #include "mamba.cuh"
+#include "overlap.cuh"
 
 namespace pk {
+
+constexpr int kTogether = 4;  // rows that a warp reads at a time
+
+// `count` elements on their way to the cache of the device.
+template <class T>
+__device__ __forceinline__ void prefetch(const T *from, long long count, int thread, int threads) {
+  constexpr int kLine = 128 / static_cast<int>(sizeof(T));
+  for (long long i = static_cast<long long>(thread) * kLine; i < count; i += static_cast<long long>(threads) * kLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
+}
+
+// to[j] = the product of c with row j of `rows`, rows this warp's and every kWarps further, of n elements each, `pitch`
+// apart.
+template <class T>
+__device__ __forceinline__ void multiply_rows(const float *c, const T *rows, long long pitch, int n, int count,
+                                              float *to) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int first = warp; first < count; first += kTogether * kWarps) {
+    float sum[kTogether] = {};
+#pragma unroll 4
+    for (int i = lane; i < n; i += 32) {
+      const float own = c[i];
+#pragma unroll
+      for (int j = 0; j < kTogether; ++j)
+        if (first + j * kWarps < count) sum[j] += own * widen(rows[(first + j * kWarps) * pitch + i]);
+    }
+#pragma unroll
+    for (int j = 0; j < kTogether; ++j) {
+      sum[j] = over_warp(sum[j]);
+      if (lane == 0 && first + j * kWarps < count) to[first + j * kWarps] = sum[j];
+    }
+  }
+}
+
+// to[0] = the product of c with b, by a warp.
+__device__ __forceinline__ void multiply_row(const float *c, const float *b, int n, float *to) {
+  float sum = 0.0f;
+  for (int i = threadIdx.x % 32; i < n; i += 32) sum += c[i] * b[i];
+  sum = over_warp(sum);
+  if (threadIdx.x % 32 == 0) *to = sum;
+}
 
 // A block for each head in x and sequence in y: the row's x, B, C and step length, which go into the cache, then out =
 // (what the state where the chunk began gives, what the chunk's rows up to this one give, and D x), times silu(z),
@@ -12,8 +54,10 @@ __global__ void __launch_bounds__(kThreads)
     scan_step(const T *projected, const int *positions, const int *slots, const T *weight, const T *bias,
               const T *step_bias, T *tails, T *kept_rows, float *kept_steps, float *states, const float *rate_logs,
               const T *skips, float *out, const __grid_constant__ MambaCall call) {
-  __shared__ float score[kChunk], length[kChunk], from_state[kMaxDim], own[kMaxDim + 2 * kMaxState];
+  __shared__ float score[kChunk], length[kChunk], from_state[kMaxDim], own[kMaxDim + 2 * kMaxState], sums[kThreads];
   __shared__ Total total[kChunk];
+  let_next_begin();
+  await_previous();
   const Part part = part_of(positions, slots, blockIdx.y, call);
   if (part.start < 0) return;
   const long long head = blockIdx.x, shared = call.heads / call.groups, group = head / shared;
@@ -22,13 +66,21 @@ __global__ void __launch_bounds__(kThreads)
   const bool has_state = part.start >= kChunk;
   const T *from = projected + part.first * call.width + call.inner;
   T *rows = kept_rows + part.slot * kChunk * call.channels;
+  const T *before_x = rows + head * dim, *before_b = rows + call.inner + group * n;
+  float *state = states + (part.slot * call.heads + head) * dim * n;
+  if (has_state) prefetch(state, static_cast<long long>(dim) * n, threadIdx.x, kThreads);
+  for (int s = warp; s < q; s += kWarps) {
+    prefetch(before_x + s * call.channels, dim, lane, 16);
+    prefetch(before_b + s * call.channels, n, lane, 16);
+  }
   for (int i = threadIdx.x; i < dim + 2 * n; i += kThreads) {
     const long long channel =
         i < dim ? head * dim + i : call.inner + (i < dim + n ? group : call.groups - 1 + group) * n + i - dim;
     float sum = call.has_bias ? widen(bias[channel]) : 0.0f;
-    for (int k = 0; k < call.conv; ++k) {
+#pragma unroll
+    for (int k = 0; k < kMaxConv; ++k) {
       const long long position = part.start + 1 - call.conv + k;
-      if (position < 0) continue;
+      if (k >= call.conv || position < 0) continue;
       const T seen = k + 1 < call.conv ? tails[part.tail(position, call) + channel] : from[channel];
       sum += widen(weight[channel * call.conv + k]) * widen(seen);
     }
@@ -45,28 +97,26 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == q) steps[q * call.heads] = length[q] = step_of(from[call.channels + head], step_bias[head], call);
   __syncthreads();
   sum_steps(length, rate_logs[head], total);
-  __syncthreads();
   const float *x = own, *b = own + dim, *c = b + n;
-  const T *before_x = rows + head * dim, *before_b = rows + call.inner + group * n;
-  for (int s = warp; s <= q; s += kWarps) {
+  multiply_rows(c, before_b, call.channels, n, q, score);
+  if (warp == kWarps - 1) multiply_row(c, b, n, score + q);
+  if (has_state) multiply_rows(c, state, n, n, dim, from_state);
+  __syncthreads();
+  for (int s = threadIdx.x; s <= q; s += kThreads) score[s] *= fall(total[q], total[s]) * length[s];
+  __syncthreads();
+  const int slices = kThreads / dim, slice = threadIdx.x / dim, at = threadIdx.x % dim;  // of the rows before this one
+  if (slice < slices) {
     float sum = 0.0f;
-    for (int i = lane; i < n; i += 32) sum += c[i] * (s < q ? widen(before_b[s * call.channels + i]) : b[i]);
-    sum = over_warp(sum);
-    if (lane == 0) score[s] = sum * fall(total[q], total[s]) * length[s];
-  }
-  float *state = states + (part.slot * call.heads + head) * dim * n;
-  for (int p = warp; p < dim; p += kWarps) {
-    float sum = 0.0f;
-    if (has_state)
-      for (int i = lane; i < n; i += 32) sum += c[i] * state[p * n + i];
-    sum = over_warp(sum);
-    if (lane == 0) from_state[p] = sum;
+#pragma unroll 8
+    for (int s = slice; s < q; s += slices) sum += score[s] * widen(before_x[s * call.channels + at]);
+    sums[threadIdx.x] = sum;
   }
   __syncthreads();
   for (int p = threadIdx.x; p < dim; p += kThreads) {
     float sum = 0.0f;
-    for (int s = 0; s < q; ++s) sum += score[s] * widen(before_x[s * call.channels + p]);
-    const float y = fall(total[q]) * from_state[p] + sum + (score[q] + widen(skips[head])) * x[p];
+    for (int i = 0; i < slices; ++i) sum += sums[i * dim + p];
+    const float kept = has_state ? fall(total[q]) * from_state[p] : 0.0f;
+    const float y = kept + sum + (score[q] + widen(skips[head])) * x[p];
     const float z = widen(projected[part.first * call.width + head * dim + p]);
     out[part.first * call.inner + head * dim + p] = y * silu(z);
   }
