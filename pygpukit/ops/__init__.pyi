@@ -1,4 +1,13 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.ops.matmul.int4 import gemm_int4_int8_sm120 as gemm_int4_int8_sm120
+from pygpukit.compat.ops.matmul.int4 import gemm_int4_int32_available as gemm_int4_int32_available
+from pygpukit.compat.ops.matmul.int4 import gemm_int4_int32_sm120 as gemm_int4_int32_sm120
+from pygpukit.compat.ops.matmul.int4 import gemm_int8_int32_available as gemm_int8_int32_available
+from pygpukit.compat.ops.matmul.int4 import gemm_int8_int32_sm120 as gemm_int8_int32_sm120
+from pygpukit.compat.ops.matmul.int4 import int4_gemm_available as int4_gemm_available
+from pygpukit.compat.ops.matmul.int4 import int4_gemm_int8_sm120 as int4_gemm_int8_sm120
+from pygpukit.compat.ops.matmul.int4 import int4_gemm_int32_sm120 as int4_gemm_int32_sm120
+from pygpukit.compat.ops.matmul.int4 import int8_native_gemm_sm120 as int8_native_gemm_sm120
 from pygpukit.compat.ops.nn.fp8_attention import fa3_fp8_available as fa3_fp8_available
 from pygpukit.compat.ops.nn.fp8_attention import get_sm_version as get_sm_version
 from pygpukit.compat.ops.nn.fp8_attention import sdpa_causal_fp8 as sdpa_causal_fp8
@@ -192,6 +201,7 @@ from pygpukit.ops.matmul.fp4.matrices import quantize_mxfp4 as quantize_mxfp4
 from pygpukit.ops.matmul.fp4.matrices import quantize_nvfp4 as quantize_nvfp4
 from pygpukit.ops.matmul.fp4.nvf4 import gemm_nvf4_bf16_sm120 as gemm_nvf4_bf16_sm120
 from pygpukit.ops.matmul.fp4.nvf4 import gemm_nvf4_bf16_sm120_available as gemm_nvf4_bf16_sm120_available
+from pygpukit.ops.matmul.fp4.nvf4 import gemm_nvf4_nvf4_sm120_available as gemm_nvf4_nvf4_sm120_available
 from pygpukit.ops.matmul.fp4.nvf4 import gemv_nvf4_available as gemv_nvf4_available
 from pygpukit.ops.matmul.fp4.nvf4 import gemv_nvf4_bf16 as gemv_nvf4_bf16
 from pygpukit.ops.matmul.fp4.nvf4 import gemv_nvf4_bf16_sm120 as gemv_nvf4_bf16_sm120
@@ -200,6 +210,7 @@ from pygpukit.ops.matmul.fp4.nvf4 import gemv_nvf4_get_sizes as gemv_nvf4_get_si
 from pygpukit.ops.matmul.fp4.nvf4 import matmul_nvf4_bf16_sm120 as matmul_nvf4_bf16_sm120
 from pygpukit.ops.matmul.fp4.nvf4 import nvf4_bf16_sm120_available as nvf4_bf16_sm120_available
 from pygpukit.ops.matmul.fp4.nvf4 import nvf4_get_sizes as nvf4_get_sizes
+from pygpukit.ops.matmul.fp4.nvf4 import nvf4_nvf4_sm120_available as nvf4_nvf4_sm120_available
 from pygpukit.ops.matmul.fp4.nvf4 import quantize_bf16_to_nvf4 as quantize_bf16_to_nvf4
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16 as gemv_fp8_bf16
 from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16_batched as gemv_fp8_bf16_batched

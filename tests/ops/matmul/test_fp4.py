@@ -143,18 +143,37 @@ def test_products_of_two() -> None:
     near(ops.matmul_nvf4_bf16_sm120(bf16[0], bf16[1].T), wanted, 2.0**-8)
 
 
-def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+def test_products_of_two_on_another_architecture(monkeypatch: pytest.MonkeyPatch, facts: Facts) -> None:
+    """The left operand is decoded: its numbers but for the scale of all are bfloat16's, exactly."""
+    (a, _), (w, _) = normal(5, 200), normal(37, 200)
+    pairs = [(ops.quantize_nvfp4(a, 0.37), ops.quantize_nvfp4(w)), (ops.quantize_mxfp4(a), ops.quantize_mxfp4(w))]
+    pairs += [(ops.Fp4Matrix(*ops.quantize_nvfp4(a)[:2]), ops.quantize_nvfp4(w, 0.5))]
     monkeypatch.setattr(block_scaled, "is_sim", lambda: False)
     facts(capability=90)
-    one = ops.quantize_nvfp4(gp.ones((4, 64)))
-    message = (
-        r"matmul_fp4: .* instructions of SM 12\.0; this device is SM 9\.0; decode the left operand: gp\.matmul_fp4"
-    )
-    with pytest.raises(gp.GPUError, match=message):
-        gp.matmul_fp4(one, one)
-    with pytest.raises(gp.GPUError, match=r"SM 12\.0"):
-        ops.matmul_nvf4_bf16_sm120(gp.ones((4, 64), "bfloat16"), gp.ones((64, 4), "bfloat16"))
-    near(gp.matmul_fp4(ops.dequantize_fp4(one, "bfloat16"), one), np.full((4, 4), 64.0), 1e-2)
+    for x, y in pairs:
+        plan = ops.matmul_fp4_plan(x, y)
+        assert plan.backend == "numbers" and "SM 12.0; this device is SM 9.0" in plan.reason
+        near(gp.matmul_fp4(x, y), decoded(x) @ decoded(y).T, 2e-6)
+        out = gp.full((37, 5), float("nan"), "bfloat16").T
+        assert gp.matmul_fp4(x, y, out=out) is out
+        near(out, decoded(x) @ decoded(y).T, 2.0**-8)
+    bf16 = [one.astype("bfloat16") for one in (a, w)]
+    wanted = decoded(ops.quantize_nvfp4(bf16[0])) @ decoded(ops.quantize_nvfp4(bf16[1])).T
+    near(ops.matmul_nvf4_bf16_sm120(bf16[0], bf16[1].T), wanted, 2.0**-8)
+    assert not ops.nvf4_nvf4_sm120_available()
+
+
+def test_every_number_of_fp4_is_bfloat16s() -> None:
+    """Each code times each scale, of both formats."""
+    codes = np.tile(np.arange(0, 256, dtype=np.uint8), 1).reshape(-1, 8)  # 16 numbers a block
+    scales = np.arange(128, dtype=np.uint8)[:127]  # finite numbers of float8_e4m3 without their sign
+    for of_block, type_of, bits in ((8, "float8_e4m3", scales), (16, "uint8", np.arange(1, 252, dtype=np.uint8))):
+        rows = codes.reshape(-1, of_block)
+        every = np.repeat(rows, len(bits), 0), np.tile(bits, len(rows))[:, None]
+        matrix = ops.Fp4Matrix(gp.from_numpy(every[0]), gp.from_numpy(every[1]).view(type_of))
+        exact = ops.dequantize_fp4(matrix, "float32").to_numpy()
+        assert np.isfinite(exact).all() and len(np.unique(exact)) > 200
+        np.testing.assert_array_equal(ops.dequantize_fp4(matrix, "bfloat16").astype("float32").to_numpy(), exact)
 
 
 def test_what_does_not_fit_is_refused() -> None:

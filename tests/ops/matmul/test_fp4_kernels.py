@@ -8,6 +8,7 @@ import pytest
 import pygpukit as gp
 from pygpukit import ops
 from pygpukit.ops import host
+from pygpukit.ops.matmul.fp4 import block_scaled
 from pygpukit.ops.matmul.fp4 import gemv as fp4_gemv
 
 
@@ -52,3 +53,19 @@ def test_numpy_converts_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> Non
         values, expected = number.to_numpy(), by_numpy_number.to_numpy()
         np.testing.assert_array_equal(values, expected)  # NaN where NumPy has one: a device has one NaN, NumPy many
         np.testing.assert_array_equal(np.signbit(values[expected == 0]), np.signbit(expected[expected == 0]))
+
+
+def test_two_operands_where_no_tensor_cores_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the kernel for the decoded left operand: the product of the numbers, a row's bits its own."""
+    monkeypatch.setattr(block_scaled, "is_sim", lambda: False)
+    a, w = normal(5, 100), normal(9, 100)
+    for x, y in (
+        (ops.quantize_nvfp4(a, 0.3), ops.quantize_nvfp4(w)),
+        (ops.quantize_mxfp4(a), ops.quantize_mxfp4(w)),
+    ):
+        assert ops.matmul_fp4_plan(x, y).backend == "numbers"
+        exact = [ops.dequantize_fp4(one, "float32").to_numpy().astype(np.float64) for one in (x, y)]
+        whole = gp.matmul_fp4(x, y)
+        np.testing.assert_allclose(whole.to_numpy(), exact[0] @ exact[1].T, rtol=1e-5, atol=1e-4)
+        alone = ops.Fp4Matrix(x.codes[2:3], x.scales[2:3], x.scale)
+        assert bits(gp.matmul_fp4(alone, y)) == bits(whole[2:3])

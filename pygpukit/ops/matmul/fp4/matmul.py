@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit._core import native
 from pygpukit.array import layout
-from pygpukit.core.dtypes import as_dtype, float32, uint8
-from pygpukit.core.errors import DTypeError, GPUError, ShapeError
+from pygpukit.core.dtypes import as_dtype, bfloat16, float32, uint8
+from pygpukit.core.errors import DTypeError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import gemm
 from pygpukit.ops.matmul.choose import MatmulPlan
@@ -44,13 +44,13 @@ def matmul_fp4(
 
     a: (..., k) or (k,) of bfloat16, or float16 with NVFP4: products with the decoded weight, exact, are summed in
     float32 on tensor cores and then scaled. Or a is (codes, scales, scale) of w's format, too: products of two fp4
-    operands, on SM 12.0 alone. out_dtype: float16, bfloat16 or float32; by default that of out=, of a, or float32. The
-    columns that w has been filled up with are left out.
+    operands, on tensor cores for them on SM 12.0, elsewhere of the numbers that a stands for, which bfloat16 has.
+    out_dtype: float16, bfloat16 or float32; by default that of out=, of a, or float32. The columns that w has been
+    filled up with are left out.
 
     A row's bits depend on no other row, unless invariant=False (or fastest_products()): then a weight for more than 384
     rows is decoded, with its scale of all, to a's type for gp.matmul(). matmul_fp4_plan() says what is done.
-    Asynchronous. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError, and GPUError for two fp4 operands on
-    another device.
+    Asynchronous. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError.
     """
     return _product(_parts(a), _parts(w), out_dtype, out, invariant)
 
@@ -60,7 +60,7 @@ def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, 
     what = "matmul_fp4"
     gemm.check_invariant(what, invariant)
     left, weight, shape = _operands(what, a, w)
-    backend, _ = _planned(what, left, weight, invariant)
+    backend, _ = _planned(left, weight, invariant)
     dtype = _result_type(what, left, out_dtype, out)
     if out is not None:
         check_out(out, shape, dtype, what)
@@ -72,6 +72,8 @@ def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, 
         rows = target.reshape(-1, shape[-1])
         if not weight.columns:
             copying.fill(target, 0)
+        elif isinstance(left, Fp4Matrix) and backend == "numbers":
+            _of_numbers(left, weight, invariant, rows)
         elif isinstance(left, Fp4Matrix):
             _both(left, weight, rows)
         elif backend == "decoded":
@@ -91,7 +93,7 @@ def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None) -> MatmulP
     what = "matmul_fp4_plan"
     gemm.check_invariant(what, invariant)
     left, weight, _ = _operands(what, a, w)
-    return MatmulPlan(*_planned(what, left, weight, invariant))
+    return MatmulPlan(*_planned(left, weight, invariant))
 
 
 def _parts(operand: Any) -> Any:
@@ -99,13 +101,11 @@ def _parts(operand: Any) -> Any:
     return tuple(operand) if isinstance(operand, tuple) else operand
 
 
-def _planned(what: str, a: GPUArray | Fp4Matrix, w: Fp4Matrix, invariant: bool | None) -> tuple[str, str]:
-    """(backend, reason). Raises GPUError where no kernel of the device takes the product."""
+def _planned(a: GPUArray | Fp4Matrix, w: Fp4Matrix, invariant: bool | None) -> tuple[str, str]:
+    """(backend, reason)."""
     if isinstance(a, Fp4Matrix):
         if why := block_scaled.refusal():
-            raise GPUError(
-                f"{what}: {why}; decode the left operand: gp.matmul_fp4(gp.ops.dequantize_fp4(a, 'bfloat16'), w)"
-            )
+            return "numbers", f"{a.name} of the left operand decoded to bfloat16, exactly: {why}"
         if host.computes():
             return "numpy", "the simulated device computes with NumPy"
         return "blocks", f"{w.name} times {a.name} on the tensor cores of SM 12.0; not run on a GPU yet"
@@ -155,6 +155,16 @@ def _half(a: GPUArray, w: Fp4Matrix, out: GPUArray) -> None:
     fp4_gemv.product(rows, filled(w), wide)
     if wide is not out:
         copying.copy_to(wide, out)
+
+
+def _of_numbers(a: Fp4Matrix, w: Fp4Matrix, invariant: bool | None, out: GPUArray) -> None:
+    """out (m, n) = a @ w^T where no tensor cores take two fp4 operands.
+
+    bfloat16 has every product of a code and its block's scale; a's scale of all follows in float32.
+    """
+    numbers = dequantize_fp4((a.codes, a.scales), bfloat16)
+    sums = _product(numbers, tuple(w), float32, None, invariant)
+    copying.copy_to(sums if a.scale is None else sums * a.scale, out)
 
 
 def _both(a: Fp4Matrix, w: Fp4Matrix, out: GPUArray) -> None:

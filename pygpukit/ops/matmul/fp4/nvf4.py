@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LOW_LEVEL = [
     "gemm_nvf4_bf16_sm120",
     "gemm_nvf4_bf16_sm120_available",
+    "gemm_nvf4_nvf4_sm120_available",
     "gemv_nvf4_available",
     "gemv_nvf4_bf16",
     "gemv_nvf4_bf16_sm120",
@@ -30,6 +31,7 @@ LOW_LEVEL = [
     "matmul_nvf4_bf16_sm120",
     "nvf4_bf16_sm120_available",
     "nvf4_get_sizes",
+    "nvf4_nvf4_sm120_available",
     "quantize_bf16_to_nvf4",
 ]
 _BLOCK = 32
@@ -96,7 +98,7 @@ def gemv_nvf4_bf16(
 
 
 def matmul_nvf4_bf16_sm120(a: GPUArray, b: GPUArray, *, out: GPUArray | None = None) -> GPUArray:
-    """a (M, K) @ b (K, N) of bfloat16, both made NVFP4 first: bfloat16, on SM 12.0 alone. Raises as matmul_fp4()."""
+    """a (M, K) @ b (K, N) of bfloat16, both made NVFP4 first: bfloat16. Raises as matmul_fp4()."""
     what = "matmul_nvf4_bf16_sm120"
     for name, array in (("a", a), ("b", b)):
         if check_array(array, f"{what}: {name}").dtype != bfloat16:
@@ -104,6 +106,7 @@ def matmul_nvf4_bf16_sm120(a: GPUArray, b: GPUArray, *, out: GPUArray | None = N
     return matmul_fp4(quantize_nvfp4(a), quantize_nvfp4(b.T), out_dtype=bfloat16, out=out)
 
 
+nvf4_nvf4_sm120_available = gemm_nvf4_nvf4_sm120_available = nvf4_bf16_sm120_available
 gemm_nvf4_bf16_sm120, gemm_nvf4_bf16_sm120_available = matmul_nvf4_bf16_sm120, nvf4_bf16_sm120_available
 gemv_nvf4_bf16_sm120, gemv_nvf4_bf16_sm120_available = gemv_nvf4_bf16, gemv_nvf4_available
 gemv_nvf4_get_sizes = nvf4_get_sizes

@@ -1,0 +1,1 @@
+"""Matrix products under the older project's names."""
