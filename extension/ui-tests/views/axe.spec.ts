@@ -1,4 +1,4 @@
-// axe-core on what is for sound, on every dashboard with its tables open, and on a chat with all that it can show, light, dark, and in a lab whose theme is not the system's: no serious and no critical violation.
+// axe-core on what is for sound, on every dashboard and a profile's timeline with their tables open, and on a chat with all that it can show, light, dark, and in a lab whose theme is not the system's: no serious and no critical violation.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,6 +7,7 @@ import type { AxeResults, RunOptions } from 'axe-core';
 import { mount, playTrace, sendFrames, sendMessage } from '../support/plain-page.ts';
 import { giveSound } from '../support/stub-sound.ts';
 import { scenario } from '../support/scenario.ts';
+import { openTimeline } from '../support/timeline-page.ts';
 import { CONTROLS, TRACE } from '../support/views.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -63,10 +64,11 @@ async function seriousFaults(page: Page): Promise<string[]> {
 }
 
 for (const [theme, { colorScheme, lab, dark }] of Object.entries(THEMES)) {
-  for (const name of ['memory', 'scheduler', 'device', 'cells', 'player', 'recorder', 'spectrogram', 'talk', 'chat'] as const) {
+  for (const name of ['memory', 'scheduler', 'device', 'cells', 'player', 'recorder', 'spectrogram', 'talk', 'chat', 'timeline'] as const) {
     test(`${name}, ${theme}`, async ({ page }) => {
       await page.emulateMedia({ colorScheme });
-      await mount(page, name, { controls: CONTROLS });
+      if (name === 'timeline') await openTimeline(page);
+      else await mount(page, name, { controls: CONTROLS });
       await page.evaluate((variables) => Object.entries(variables).forEach(([key, value]) => document.documentElement.style.setProperty(key, value)), lab);
       if (name === 'chat') await showChat(page);
       else if (name === 'memory' || name === 'scheduler') await sendFrames(page, scenario(480));
@@ -74,6 +76,7 @@ for (const [theme, { colorScheme, lab, dark }] of Object.entries(THEMES)) {
       else if (name === 'recorder') await sendMessage(page, { type: 'state', rate: 16000, kept: 8000 });
       else if (name === 'spectrogram') await sendMessage(page, { type: 'state', rate: 16000, hop: 256, rows: 8, columns: 32 });
       else if (name === 'talk') await sendMessage(page, TALK);
+      else if (name === 'timeline') await page.locator('.gk-timeline canvas').click({ position: { x: 20, y: 30 } });
       else await playTrace(page, TRACE);
       await page.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)));
       await expect(page.locator(SEEN[name] ?? '.gk-table tbody tr').first()).toBeVisible();

@@ -1,61 +1,10 @@
 // The timeline of a profile: chunks are asked for and read, zoom, search, rows, selection, and what the device waited for.
 
-import { deflateSync } from 'node:zlib';
 import { type Page, expect, test } from '@playwright/test';
-import { mount, sendMessage } from '../support/plain-page.ts';
+import { SPAN_NS, beginTimeline, openTimeline } from '../support/timeline-page.ts';
 import { failOnPageErrors, panel } from '../support/views.ts';
 
 failOnPageErrors();
-
-const SPAN_NS = 1_000_000;
-const HEAD = {
-  type: 'timeline',
-  span: SPAN_NS,
-  lanes: [
-    [0, 0, '', 0],
-    [0, 3, 'alice', 0],
-    [0, 0, '', 1],
-  ],
-  names: ['gemm', 'softmax', 'the host: nothing was submitted', '<img src=x onerror=alert(1)>'],
-  places: [
-    ['', 0, ''],
-    ['In [3]', 7, ''],
-    ['In [4]', 2, 'memory was mapped 2 times'],
-    ['In [4]', 2, ''],
-  ],
-  notes: ['2 works have no time of their own'],
-};
-/** begin, time, name, lane, place. */
-const RECORDS = [
-  [0, 200_000, 0, 0, 1],
-  [100_000, 50_000, 1, 1, 1],
-  [200_000, 600_000, 2, 2, 2],
-  [800_000, 100_000, 0, 0, 3],
-  [900_000, 100_000, 3, 0, 0],
-];
-
-function chunk(records: readonly (readonly number[])[]): string {
-  const bytes: number[] = [];
-  for (let column = 0; column < 5; column++) {
-    const values = records.map((record, i) => (record[column] as number) - (column === 0 && i > 0 ? (records[i - 1]?.[0] as number) : 0));
-    bytes.push(3);
-    for (let plane = 0; plane < 3; plane++) for (const value of values) bytes.push((value >> (8 * plane)) & 255);
-  }
-  return deflateSync(Uint8Array.from(bytes)).toString('base64');
-}
-
-async function begin(page: Page): Promise<void> {
-  await mount(page, 'timeline');
-  await page.evaluate(() => (window.answerWants = () => undefined)); // the test sends chunks itself
-  await sendMessage(page, { ...HEAD, count: RECORDS.length });
-}
-
-async function open(page: Page): Promise<void> {
-  await begin(page);
-  await expect.poll(() => page.evaluate(() => JSON.stringify(window.sent))).toContain('"want","chunk":0');
-  await page.evaluate((data) => window.receive({ type: 'works', chunk: 0 }, data), chunk(RECORDS));
-  await expect(panel(page).locator('.gk-device')).toHaveText('5 records in 1.0 ms');
-}
 
 const rows = (page: Page) => page.locator('.gk-details tbody tr');
 const stretch = async (page: Page): Promise<[number, number]> => {
@@ -64,7 +13,7 @@ const stretch = async (page: Page): Promise<[number, number]> => {
 };
 
 test('timeline: the records come in chunks, with their sums, and waits among them', async ({ page }) => {
-  await open(page);
+  await openTimeline(page);
   expect(await page.evaluate(() => JSON.stringify(window.sent))).toBe('[{"type":"view"},{"type":"want","chunk":0}]');
   await expect(rows(page)).toHaveCount(4);
   await expect(rows(page).first()).toContainText(/waited for the host: nothing was submitted\s*1\s*600 us\s*600 us\s*600 us\s*60\.0 %/);
@@ -75,13 +24,13 @@ test('timeline: the records come in chunks, with their sums, and waits among the
 });
 
 test('timeline: rows by tenant', async ({ page }) => {
-  await open(page);
+  await openTimeline(page);
   await page.getByLabel('Rows by').selectOption('tenant');
   await expect(page.locator('.gk-timeline-label')).toHaveText(['waited for', 'no tenant', 'alice']);
 });
 
 test('timeline: keys and the wheel zoom and move, and Home shows all', async ({ page }) => {
-  await open(page);
+  await openTimeline(page);
   await expect.poll(() => stretch(page)).toEqual([0, SPAN_NS]);
   const canvas = page.locator('.gk-timeline canvas');
   await canvas.focus();
@@ -100,7 +49,7 @@ test('timeline: keys and the wheel zoom and move, and Home shows all', async ({ 
 });
 
 test('timeline: a drag sums up the stretch that it selects, and a click tells of a record', async ({ page }) => {
-  await open(page);
+  await openTimeline(page);
   const canvas = page.locator('.gk-timeline canvas');
   const box = (await canvas.boundingBox())!;
   await page.mouse.move(box.x + 0.25 * box.width, box.y + 30);
@@ -120,7 +69,7 @@ test('timeline: a drag sums up the stretch that it selects, and a click tells of
 });
 
 test('timeline: a search counts, marks, and goes from one to the next', async ({ page }) => {
-  await open(page);
+  await openTimeline(page);
   const search = page.getByLabel('Find a name or a cell');
   await search.fill('GEMM');
   await expect(page.getByText('2 found')).toBeVisible();
@@ -135,7 +84,7 @@ test('timeline: a search counts, marks, and goes from one to the next', async ({
 });
 
 test('timeline: bytes that are none are told of, and the view goes with its element', async ({ page }) => {
-  await begin(page);
+  await beginTimeline(page);
   await page.evaluate(() => window.receive({ type: 'works', chunk: 0 }, btoa('nothing')));
   await expect(panel(page).locator('.gk-message')).toHaveText(/^The timeline cannot be read: /);
   await page.evaluate(() => window.unmount());

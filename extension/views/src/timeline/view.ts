@@ -38,7 +38,7 @@ export class TimelineView {
   private holds: ((record: number) => boolean) | null = null;
   private window: Stretch = { fromNs: 0, toNs: 1 };
   private selection: Stretch | null = null;
-  private record = -1; // the one that is told of
+  private record = -1; // of the work whose times and place the line below the rows shows, -1 for none
   private dragFrom: { x: number; window: Stretch; pans: boolean } | null = null;
   private pending = 0;
   private summing = 0;
