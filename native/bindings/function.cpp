@@ -190,8 +190,15 @@ void bind_functions(py::module_ &m) {
             need_backend();
             const std::string &name = text.utf8;
             Function function{self, name, 0};
-            check(g_driver->module_function(self->handle, name.c_str(), &function.handle),
-                  "looking up kernel '" + name + "'");
+            pk_status status;
+            {
+              // Reading properties loads the code, which may wait for kernels that wait for those of other threads.
+              NoGil released;
+              pk_function_info info = {};
+              status = g_driver->module_function(self->handle, name.c_str(), &function.handle);
+              if (status == PK_OK) g_driver->function_info(function.handle, &info);
+            }
+            check(status, "looking up kernel '" + name + "'");
             symbols().insert(name);
             return function;
           },

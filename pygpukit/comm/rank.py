@@ -34,7 +34,7 @@ class Rank:
         self._peers = peers
         self._entered: list[Any] = []
         self._captured_calls = 0
-        self._stream = -1  # of the last collective
+        self._stream: native.Stream | None = None  # of the last collective, kept as long
         self.index = index
         self.size = group.size
         self.device = device
@@ -166,9 +166,9 @@ class Rank:
         if native.is_capturing():
             self._captured_calls += 1
             return self._group.ticket(call, self._captured_calls)
-        stream = native.current_stream().handle
-        if self._stream not in (-1, stream):  # a channel is one launch's at a time
-            native.order_streams(self._stream, stream)
+        stream = native.current_stream()
+        if self._stream is not None and self._stream.handle != stream.handle:  # a channel is one launch's at a time
+            native.order_streams(self._stream.handle, stream.handle)
         self._stream = stream
         return self._group.ticket(call, self._group.add(self.index, call))
 

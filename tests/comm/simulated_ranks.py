@@ -7,6 +7,8 @@ from alone import alone
 
 import pygpukit as gp
 
+WAIT_S = 55.0  # of a rank for another one; the simulator ends a kernel after 60
+BOUND_S = 45.0  # in which a group must have ended instead, on a busy machine, with what it compiles; it promises two
 SIMULATED = pytest.mark.skipif("gp.backend() != 'sim'", reason="the devices are simulated")
 
 
@@ -24,4 +26,4 @@ def group() -> gp.comm.Group:
     from pygpukit.jit.compile import simulator
 
     simulator._FLAGS = tuple(flag if flag != "-O2" else "-O0" for flag in simulator._FLAGS)  # the process is our own
-    return gp.comm.Group()
+    return gp.comm.Group(timeout=WAIT_S)

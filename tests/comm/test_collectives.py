@@ -208,6 +208,31 @@ def test_one_thread_may_walk_over_the_ranks_and_replay_their_graphs(devices: int
     on(devices, __file__, "one_thread")
 
 
+def streams() -> None:
+    """Each call on a stream of its own that nobody keeps: a rank's calls go one after the other all the same."""
+    ranks = group()
+    rows = [np.random.default_rng(rank).standard_normal(20_001).astype("float32") for rank in range(ranks.size)]
+
+    def work(rank: gp.comm.Rank) -> list[gp.GPUArray]:
+        x, results = gp.from_numpy(rows[rank.index]), []
+        for _ in range(10):
+            with gp.Stream():
+                results.append(rank.all_reduce(x))
+        results.append(rank.all_reduce(x))
+        rank.synchronize()
+        return results
+
+    expected = reduced(rows, "float32", "sum")
+    for results in ranks.run(work):
+        for result in results:
+            same(result, expected, "float32")
+
+
+@SIMULATED
+def test_calls_on_several_streams_keep_their_order() -> None:
+    on(2, __file__, "streams")
+
+
 def repeats(count: str) -> None:
     """One result however often, in rounds of all collectives; and no memory that stays."""
     ranks = group()
@@ -240,5 +265,5 @@ def test_a_thousand_rounds_give_one_result() -> None:
 @SIMULATED
 @pytest.mark.slow
 @pytest.mark.turns(14)
-def test_ten_thousand_rounds_leave_nothing() -> None:
-    on(3, __file__, "repeats", "5000")
+def test_thousands_of_rounds_leave_nothing() -> None:
+    on(2, __file__, "repeats", "2500")

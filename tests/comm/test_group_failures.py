@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from simulated_ranks import SIMULATED, group, on
+from simulated_ranks import BOUND_S, SIMULATED, group, on
 
 import pygpukit as gp
 from pygpukit.core import peers
-
-BOUND_S = 20.0  # of a busy machine; the promise is two seconds
 
 
 def ends(ranks: gp.comm.Group, work: Callable[[gp.comm.Rank], object], error: type[BaseException], match: str) -> float:
@@ -95,6 +95,30 @@ def orders() -> None:
 @SIMULATED
 def test_calls_in_other_orders_are_told_by_name() -> None:
     on(2, __file__, "orders")
+
+
+def interrupted() -> None:
+    """Ctrl-C while ranks wait: in the caller's thread, and the ranks end."""
+    ranks = group()
+    started = threading.Event()
+
+    def work(rank: gp.comm.Rank) -> None:
+        if rank.index:
+            started.wait()
+        else:
+            started.set()
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            rank.all_reduce(gp.ones(5)).to_numpy()
+        while True:
+            time.sleep(0.01)
+
+    ends(ranks, work, KeyboardInterrupt, "")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rank ")]
+
+
+@SIMULATED
+def test_ctrl_c_ends_all_ranks() -> None:
+    on(2, __file__, "interrupted")
 
 
 def kernels_see_it() -> None:

@@ -128,11 +128,20 @@ def test_a_circle_of_three_is_seen_and_a_line_is_not() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_right_programs_end_and_wrong_ones_are_told(seed: int) -> None:
+    check_programs(random.Random(seed), 600)
+
+
+@pytest.mark.slow
+@pytest.mark.turns(14)
+def test_many_programs_end_or_are_told() -> None:
+    check_programs(random.Random(), 20_000)
+
+
+def check_programs(rng: random.Random, count: int) -> None:
     """In every order of the ranks' calls; a program with one call moved, left out or changed is as the second reckoning
     has it, and what is told names ranks that really stand there."""
-    rng = random.Random(seed)
     wrong = 0
-    for _ in range(600):
+    for _ in range(count):
         size = rng.randint(1, 5)
         programs = right_programs(size, rng)
         assert not stuck(programs)
