@@ -28,6 +28,7 @@ register(
         "llm",
         "cpu_models",
         "voice",
+        "dask",
     ),
-    long=("shapes", "cpu_models"),
+    long=("shapes", "cpu_models", "dask"),
 )

@@ -74,6 +74,7 @@ _SUBMODULES = (
     "core",
     "cuda",
     "cutile",
+    "dask",
     "dashboard",
     "fft",
     "jit",

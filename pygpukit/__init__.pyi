@@ -8,6 +8,7 @@ from pygpukit import core as core
 from pygpukit import cuda as cuda
 from pygpukit import cutile as cutile
 from pygpukit import dashboard as dashboard
+from pygpukit import dask as dask
 from pygpukit import fft as fft
 from pygpukit import jupyter as jupyter
 from pygpukit import lab as lab

@@ -86,6 +86,9 @@ def parser() -> Parser:
     get_parser.add_argument("name")
     fetched = commands.add_parser("get", help="fetch a model by name, or cutlass: the headers of CUTLASS and CuTe")
     fetched.add_argument("name", help='"cutlass", or a name that `pygpukit models` lists')
+    from .dask.command import arguments
+
+    arguments(commands.add_parser("dask", help="workers of Dask, one for each device (extra dask)"))
     plugins = commands.add_parser("plugins", help="the plugins that are installed, and comparing their operations")
     plugins.set_defaults(action=None)
     comparing = plugins.add_subparsers(dest="action")
@@ -141,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if rest:
             whole.of(args.command).error(f"unrecognized arguments: {' '.join(rest)}")
         _be_quiet_about_simulation()
-        commands = (info, doctor, cache, models, get, plugins, warmup, tune, chat, serve)
+        commands = (info, doctor, cache, models, get, plugins, dask, warmup, tune, chat, serve)
         return {one.__name__: one for one in commands}[args.command](args)
     return lab(args, rest)
 
@@ -210,6 +213,13 @@ def get(args: argparse.Namespace) -> int:
 def plugins(args: argparse.Namespace) -> int:
     """Do what `pygpukit plugins` was asked."""
     from .plugins.command import command
+
+    return command(args)
+
+
+def dask(args: argparse.Namespace) -> int:
+    """Do what `pygpukit dask` was asked."""
+    from .dask.command import command
 
     return command(args)
 

@@ -250,7 +250,10 @@ class GPUArray(Methods, native.ArrayBase):
         return self.clone()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a GPUArray is not pickled: its memory is this process's; pickle .to_numpy() instead")
+        raise TypeError(
+            "a GPUArray is not pickled: its memory is this process's; pickle .to_numpy() instead, or, for Dask, call "
+            "gp.dask.register()"
+        )
 
     def fill(self, value: Any) -> None:
         """Set every element to a Python number."""

@@ -13,6 +13,7 @@ _TEMPERATURE_GPU, _PCIE_TX, _PCIE_RX = 0, 0, 1
 _CLOCKS = {"sm": 1, "memory": 2}
 _MAX_PROCESSES = 4096
 _UNREPORTED = 2**64 - 1
+_MAX_CPUS, _WORD = 4096, 8 * ctypes.sizeof(ctypes.c_ulong)  # bits
 _MAX_TEXT = 96  # of a name or a UUID, with its end
 
 # Bits of nvmlDeviceGetCurrentClocksThrottleReasons, as its documentation names them.
@@ -196,6 +197,13 @@ class NvmlDevice:
     def pcie_link(self) -> tuple[Reading, Reading]:
         """Generation and lanes of the link as it is now."""
         return self._uint("nvmlDeviceGetCurrPcieLinkGeneration"), self._uint("nvmlDeviceGetCurrPcieLinkWidth")
+
+    def cpus(self) -> set[int] | str:
+        """Numbers of the host's processors near the device, by its NUMA node; the reason where they are not told."""
+        words = (ctypes.c_ulong * (_MAX_CPUS // _WORD))()
+        if reason := self._call("nvmlDeviceGetCpuAffinity", self._handle, ctypes.c_uint(len(words)), words):
+            return reason
+        return {n for n in range(_MAX_CPUS) if words[n // _WORD] >> n % _WORD & 1}
 
     def processes(self) -> list[Process] | str:
         """Processes with a compute context; the reason where they are not told."""

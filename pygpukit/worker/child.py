@@ -32,7 +32,7 @@ def serve(channel: socket.socket) -> None:
                     os.close(descriptor)
             body = _encoded(answer)
         except Exception as error:
-            failure, returned = _describe(error), []
+            failure, returned = describe(error), []
         if failure is not None:  # said here, where nothing holds the error, its frames and their arrays
             body = _encoded({"ok": False, "error": failure})
         try:
@@ -103,7 +103,8 @@ def _find(spec: str) -> Callable[..., Any]:
     return function
 
 
-def _describe(error: Exception) -> dict[str, str]:
+def describe(error: Exception) -> dict[str, str]:
+    """An error as it travels: kind, message and traceback, the fields of WorkerTaskError."""
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     return {"kind": type(error).__name__, "message": str(error), "traceback": "".join(lines)}
 

@@ -46,6 +46,12 @@ def test_processes_without_a_size_say_so(library: str) -> None:
     assert not isinstance(own, str) and own[1].used_bytes is None
 
 
+def test_processors_near_the_device(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert NvmlDevice(UUID, library).cpus() == {0, 2, 64, 4095}
+    setenv(monkeypatch, "FAKE_NVML_MISSING", "affinity")
+    assert NvmlDevice(UUID, library).cpus() == "Not Supported"
+
+
 MISSING = {
     "utilization": ["gpu_utilization", "memory_utilization"],
     "memory": ["memory_used"],

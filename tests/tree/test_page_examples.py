@@ -102,6 +102,11 @@ PAGES = {
         },
         models=("smollm2-135m-instruct", "all-minilm-l6-v2"),
     ),
+    "docs/dask.md": Page(
+        "assert value == 1.5 and len(texts) == 2 and 'Paris' in texts[0]",
+        {0: "import numpy as np\nnp.save('a.npy', np.array([1, 2], np.float32))\npaths = ['a.npy']"},
+        ("smollm2-135m-instruct",),
+    ),
     "docs/matmul.md": Page(
         "assert y.shape == (4, 32) and d.shape == (8, 8)",
         {

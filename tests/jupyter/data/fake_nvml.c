@@ -93,6 +93,14 @@ int nvmlDeviceGetMemoryInfo(void *device, u64 *sizes) {
   return device ? missing("memory") : NOT_FOUND;
 }
 
+int nvmlDeviceGetCpuAffinity(void *device, u32 words, unsigned long *near) {
+  for (u32 n = 0; n < words; n++) near[n] = 0;
+  near[0] = 5;
+  near[1] = 1;
+  near[words - 1] = 1ul << 63;
+  return device ? missing("affinity") : NOT_FOUND;
+}
+
 int nvmlDeviceGetClockInfo(void *device, int which, u32 *mhz) {
   *mhz = which == 1 ? 1410 : 2619;
   return device ? missing("clock") : NOT_FOUND;
