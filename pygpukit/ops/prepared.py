@@ -37,9 +37,10 @@ def prepared(function: _Function) -> _Function:
     def exchange(wrap: Callable[[Callable[..., Any]], Callable[..., Any]] | None) -> None:
         nonlocal call
         call = built_in if wrap is None else wrap(built_in)
+        run.replacement = getattr(wrap, "__self__", wrap)  # type: ignore[attr-defined]
         native.forget_prepared()  # of operations that call this one, too
 
-    run.exchange = exchange  # type: ignore[attr-defined]
+    run.exchange, run.replacement = exchange, None  # type: ignore[attr-defined]
     return run  # type: ignore[return-value]
 
 
@@ -48,3 +49,8 @@ def exchange_of(operation: Any) -> Exchange | None:
     one, the one to run instead; None puts the built-in one back. Calls that are not exchanged pay nothing for it."""
     exchange: Exchange | None = getattr(operation, "exchange", None)
     return exchange
+
+
+def replacement_of(operation: Any) -> Any:
+    """The plugin that stands in for a prepared operation; None where that is the built-in one."""
+    return getattr(operation, "replacement", None)

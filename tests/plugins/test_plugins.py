@@ -251,3 +251,14 @@ def test_the_command_lists_and_checks(installed: Path, capsys: pytest.CaptureFix
     assert "OSError: the device of the plugin is gone" in capsys.readouterr().out
     assert cli.main(["plugins", "check", "nothing"]) == 1
     assert "no such plugin" in capsys.readouterr().err
+
+
+def test_the_plan_of_a_product_names_what_replaces_it() -> None:
+    a, b = gp.ones((4, 5)), gp.ones((5, 3))
+    plain = gp.matmul_plan(a, b)
+    twice = gp.plugins.Operation("matmul", lambda a, b, **more: gp.matmul(a, b, **more), "exact", name="by-turns")
+    with gp.plugins.replace({"matmul": twice}):
+        plan = gp.matmul_plan(a, b)
+    assert plan.backend == "plugin" and plain.reason in plan.reason
+    assert plan.reason.startswith(f"by-turns (the same bits), in the place of {plain.backend}: ")
+    assert gp.matmul_plan(a, b) == plain

@@ -21,7 +21,7 @@ from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
 from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
-from pygpukit.ops.prepared import prepared
+from pygpukit.ops.prepared import prepared, replacement_of
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -123,8 +123,9 @@ def matmul_plan(
     out_dtype: DTypeLike | None = None,
     out_scale: GPUArray | float | None = None,
 ) -> MatmulPlan:
-    """The plan of `gp.matmul(a, b, ...)` with the same settings: which kernel, and why. Launches nothing. Raises as
-    matmul() for operands that do not fit."""
+    """The plan of `gp.matmul(a, b, ...)` with the same settings: which kernel, and why. Launches nothing. Where a
+    plugin replaces gp.matmul, `backend` is "plugin" and the reason names it. Raises as matmul() for operands that do
+    not fit."""
     left, right, shape, promoted = operands(a, b)
     result = _result(promoted, dtype)
     said = precision.check("matmul", result, tf32, use_tf32)
@@ -144,6 +145,8 @@ def matmul_plan(
                 for operand in (left, right)
             )
             reason += conversion.reason(plan.backend == cluster.BACKEND and cluster.converts(x, y, conversion))
+    if (plugin := replacement_of(matmul)) is not None:
+        return replace(plan, backend="plugin", reason=f"{plugin}, in the place of {plan.backend}: {reason}")
     return replace(plan, reason=reason)
 
 
