@@ -57,6 +57,7 @@ def test_the_notebooks_are_there() -> None:
         "16_few_bits",
         "17_experts",
         "18_guessing",
+        "19_two_gpus",
         "20_pathologies",
         "22_cute",
     )
