@@ -32,7 +32,8 @@ def attention(model: CausalTransformerModel, prompt: Prompt, layer: int) -> Any:
     ids, _ = model._ids(prompt)
     if len(ids) > MAX_TOKENS:
         raise InvalidSpecError(f"the prompt has {len(ids)} tokens; attention is shown of up to {MAX_TOKENS}", "prompt")
-    q, k = (_float32(part) for part in _queries_and_keys(model, attn, ids, layer))
+    with model.engine.network.at_home():
+        q, k = (_float32(part) for part in _queries_and_keys(model, attn, ids, layer))
     keys = np.repeat(k, q.shape[1] // k.shape[0], axis=0)
     scores = np.einsum("thd,hsd->hts", q, keys) * np.float32(attn.scale)
     if attn.cap is not None:
@@ -81,6 +82,7 @@ def routing(model: CausalTransformerModel, prompt: Prompt) -> dict[int, tuple[An
     numbers = {id(layer): number for number, layer in layers if isinstance(layer, MoELayer)}
     if not numbers:
         raise InvalidSpecError(f"{model.name} has no mixtures of experts", "model")
+    model.engine.network.attention_blocks(f"{model.name}: routing()", "model")
     ids, _ = model._ids(prompt)
     with watching() as routes:
         model.engine.hidden(ids)

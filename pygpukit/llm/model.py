@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pygpukit._core import native
 from pygpukit.array import factory
+from pygpukit.core.device import current_device
 from pygpukit.core.elsewhere import Elsewhere
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.core.sizes import whole
@@ -261,7 +262,8 @@ class CausalTransformerModel(Generating):
         blocks = self.engine.network.attention_blocks(f"{self.name}: load_adapter()", "name")
         if self.spec is None:
             raise InvalidSpecError(f"{self.name} has no spec=, which names the products of its layers in files", "spec")
-        self.adapters[name] = load_adapter(name, folder, self.name, vars(self.spec), blocks)
+        with self.engine.network.at_home():
+            self.adapters[name] = load_adapter(name, folder, self.name, vars(self.spec), blocks)
 
     def unload_adapter(self, name: str) -> None:
         """Forget an adapter; its memory is free when the last answer with it has ended. Raises InvalidSpecError for a
@@ -349,7 +351,8 @@ class CausalTransformerModel(Generating):
                 f"{self.name} streams layers, whose steps are launched, not captured; load it without weights_memory=",
                 "weights_memory",
             )
-        self.engine.loop.steps.capture()
+        with self.engine.network.at_home():
+            self.engine.loop.steps.capture()
 
     def snapshot_kv_cache(self) -> list[tuple[np.ndarray[Any, Any], ...]]:
         """Keys and values of every layer, copied to the host, (blocks, key heads, positions, head_dim) each; of fp8 the
@@ -367,7 +370,8 @@ class CausalTransformerModel(Generating):
             self.engine.loop.clear()
             for layer, arrays in zip(layers, snapshot, strict=True):
                 for array, values in zip(layer, arrays, strict=True):
-                    native.copy_from_host(array, values)
+                    with current_device(array.device):
+                        native.copy_from_host(array, values)
 
     # Decoding by hand, documented
     init_jacobi_decode = Elsewhere(_BY_HAND)

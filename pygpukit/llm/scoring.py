@@ -65,7 +65,8 @@ def embed(
     vectors = np.zeros((len(encoded), model.config.hidden_size), np.float32)
     for place, ids in enumerate(encoded):
         hidden = model.engine.hidden(ids)
-        states = model.final_norm(hidden if pooling == "mean" else hidden[len(ids) - 1 :]).to_numpy()
+        with model.engine.network.at_home():
+            states = model.final_norm(hidden if pooling == "mean" else hidden[len(ids) - 1 :]).to_numpy()
         vectors[place] = unit(states.astype(np.float64).mean(axis=0))
     return vectors
 

@@ -46,9 +46,11 @@ def batches() -> None:
     for way in ("tensor", "pipeline"):
         first, second = (model(config_of("llama"), 2, way, slots=4) for _ in range(2))
         alone_ = [answer(first, number) for number in range(len(prompts))]
-        with ThreadPoolExecutor(len(prompts)) as threads:
+        with ThreadPoolExecutor(len(prompts) + 1) as threads:
+            vectors = threads.submit(second.embed, prompts)  # passes beside the steps
             found = list(threads.map(partial(answer, second), range(len(prompts))))
         assert found == alone_  # to the bit, in a batch and in another run
+        assert np.array_equal(vectors.result(), first.embed(prompts))
         again = [answer(second, number) for number in range(len(prompts))]  # with what the cache has of them
         assert again == alone_
         plain = first.generate_batch(prompts, max_new_tokens=5, ignore_eos=True)  # steps ahead
@@ -150,9 +152,29 @@ def refusals() -> None:
     for ask in (lambda: several.load_adapter("one", "nowhere"), lambda: gp.llm.attention(several, [1, 2], 0)):
         with pytest.raises(gp.InvalidSpecError, match="needs a model on one device"):
             ask()
+    mixed = model(config_of("mixtral"), 2)
+    with pytest.raises(gp.InvalidSpecError, match="needs a model on one device"):
+        gp.llm.routing(mixed, [1, 2])
     elsewhere = model(config_of("llama"), [3])
     assert elsewhere.embed_tokens.device == 3 and several.embed_tokens.device == 2
-    assert greedy(elsewhere, [1, 2])[0] == greedy(model(config_of("llama")), [1, 2])[0]
+    whole = model(config_of("llama"))
+    assert greedy(elsewhere, [1, 2])[0] == greedy(whole, [1, 2])[0]
+    assert np.array_equal(elsewhere.embed([[1, 2, 3]]), whole.embed([[1, 2, 3]]))
+    for drafts in (elsewhere, several):  # on another device, or several
+        answer = whole.generate_batch(
+            [[1, 2]], 8, ignore_eos=True, speculate=gp.llm.Speculation("model", model=drafts, always=True)
+        )
+        assert answer[0].token_ids == greedy(whole, [1, 2])[0]
+    layers = gp.llm.Speculation("layers", layers=1, always=True)
+    answer = several.generate_batch([[1, 2]], 8, ignore_eos=True, speculate=layers)
+    assert answer[0].token_ids == greedy(several, [1, 2])[0] and answer[0].figures.drafted
+    kept = several.snapshot_kv_cache()
+    several.restore_kv_cache(kept)
+    assert all(
+        np.array_equal(a, b)
+        for one, two in zip(kept, several.snapshot_kv_cache(), strict=True)
+        for a, b in zip(one, two, strict=True)
+    )
 
 
 @SIMULATED

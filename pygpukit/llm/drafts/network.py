@@ -101,6 +101,10 @@ class DraftModel:
 
     def propose(self, asked: Several[Asked]) -> list[list[int]]:
         """Tokens that it chooses; none where it has no room for a sequence."""
+        with self._network.at_home():
+            return self._propose(asked)
+
+    def _propose(self, asked: Several[Asked]) -> list[list[int]]:
         for shadow in self._shadows.drop_ended():
             self._blocks.close(shadow.table)
         rows: list[tuple[Sequence, Several[int], int]] = []

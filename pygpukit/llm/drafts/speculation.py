@@ -139,7 +139,8 @@ def _of_model(model: CausalTransformerModel, engine: Engine) -> Source:
     key = "model", other
     if key not in engine.sources:
         blocks = engine.loop.scheduler.blocks.count
-        engine.sources.setdefault(key, DraftModel(other, blocks, f"{engine.name}/drafts"))
+        with other.at_home():
+            engine.sources.setdefault(key, DraftModel(other, blocks, f"{engine.name}/drafts"))
     return engine.sources[key]
 
 
