@@ -42,7 +42,7 @@ static void settle_first(uint64_t stream, const char *doing) {
 }
 
 Stream::Stream(int32_t requested_priority, const Space &space)
-    : handle(0), id(0), priority(requested_priority), owned(true) {
+    : handle(0), id(0), priority(requested_priority), device(t_state.device), owned(true) {
   need_backend();
   if (space.partition == 0 || space.device != t_state.device) {
     check(g_driver->stream_create(requested_priority, &handle), "creating a stream");
@@ -55,6 +55,9 @@ Stream::Stream(int32_t requested_priority, const Space &space)
   id = g_next_id.fetch_add(1);
   pk_stream_created(handle, id);
 }
+
+Stream::Stream(uint64_t handle, uint32_t id)
+    : handle(handle), id(id), priority(0), device(t_state.device), owned(false) {}
 
 Stream::~Stream() {
   if ((!owned && keeper == nullptr) || handle == 0) return;
@@ -266,7 +269,7 @@ static void synchronize() {
   if (!refuse_capturing("waiting for the device")) throw py::error_already_set();
   std::vector<std::shared_ptr<Stream>> streams;  // none is destroyed while this waits
   for (const std::weak_ptr<Stream> &weak : *g_streams) {
-    if (auto stream = weak.lock()) streams.push_back(std::move(stream));
+    if (auto stream = weak.lock(); stream && stream->device == t_state.device) streams.push_back(std::move(stream));
   }
   // What others launch meanwhile is not waited for, or one that never stops would keep this waiting for ever.
   busy_mark(PK_ANY_STREAM);

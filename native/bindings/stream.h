@@ -22,11 +22,12 @@ struct Stream {
   uint64_t handle;
   uint32_t id;  // short id for records; 0 = the default stream
   int32_t priority;
+  int32_t device;  // where it was made, or current where it was taken over
   bool owned;
   PyObject *keeper = nullptr;  // what keeps another library's stream, or the partition of ours, alive
 
   Stream(int32_t priority, const Space &space);
-  Stream(uint64_t handle, uint32_t id) : handle(handle), id(id), priority(0), owned(false) {}
+  Stream(uint64_t handle, uint32_t id);
   Stream(const Stream &) = delete;
   Stream &operator=(const Stream &) = delete;
   ~Stream();

@@ -41,8 +41,8 @@ pk_status StreamWait(uint64_t stream) {
 }
 
 pk_status EventCreate(int32_t timing, uint64_t *event) {
-  return OnDevice([&](Device &) {
-    *event = state->events.Add(std::make_shared<Event>(timing != 0));
+  return OnDevice([&](Device &device) {
+    *event = state->events.Add(std::make_shared<Event>(timing != 0, &device));
     return pk_status{PK_OK};
   });
 }
@@ -70,6 +70,8 @@ pk_status EventRecord(uint64_t event, uint64_t stream) {
   pk_status status;
   const auto held = FindObject(state->events, event, "event", &status);
   if (!held) return status;
+  if (held->device != place.device)
+    return Fail(PK_ERROR_INVALID_HANDLE, "event_record: the event was made on another device than the stream");
   held->Record(*place.stream);
   return PK_OK;
 }

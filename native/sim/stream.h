@@ -12,6 +12,7 @@
 
 namespace pygpukit::sim {
 
+class Device;
 class Launch;
 struct SmSet;
 
@@ -76,8 +77,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
 class Event : public std::enable_shared_from_this<Event> {
  public:
-  explicit Event(bool timing) : timing(timing) {}
+  Event(bool timing, const Device *device) : timing(timing), device(device) {}
   const bool timing;
+  const Device *const device;  // whose streams it marks
 
   void Record(Stream &stream);
   bool Done();

@@ -133,6 +133,43 @@ def test_each_device_has_its_own_memory() -> None:
     alone(__file__, "memory")
 
 
+WAIT = """
+extern "C" __global__ void wait(const volatile int* flag) { while (flag[0] == 0) { } }
+"""
+
+
+def other_work() -> None:
+    with gp.cuda.Device(1):
+        stream, flag = gp.Stream(), gp.zeros(1, "int32")
+        with stream:
+            gp.jit(WAIT, func="wait")[1, 1](flag)
+    y = gp.ones(3) + 1
+    gp.synchronize()  # of device 0: the kernel on device 1 waits still
+    assert y.to_numpy().tolist() == [2, 2, 2] and not stream.query()
+    with gp.cuda.Device(1), gp.Stream():
+        flag.fill(1)
+    gp.cuda.Device(1).synchronize()
+    assert stream.query()
+
+
+@SIMULATED
+def test_waiting_for_a_device_leaves_the_streams_of_others_alone() -> None:
+    alone(__file__, "other_work")
+
+
+def events() -> None:
+    event = gp.Event()
+    with gp.cuda.Device(1):
+        stream = gp.Stream()
+    with pytest.raises(gp.DriverError, match="made on another device"):
+        event.record(stream)
+
+
+@SIMULATED
+def test_an_event_of_another_device_is_refused_as_by_the_driver() -> None:
+    alone(__file__, "events")
+
+
 def said(*settings: str) -> None:
     with pytest.raises(gp.BackendUnavailableError, match=settings[0]):
         gp.device_count()
