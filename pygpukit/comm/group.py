@@ -75,6 +75,7 @@ class Group:
         self._orders = Orders(self.size)
         self._calls: dict[tuple[str, str], int] = {}
         self._failure: BaseException | None = None
+        self._running = False  # so that every rank's wait ends, not only the first one's
         self._windows = Windows(self.devices, timeout)
         self._close = weakref.finalize(self, self._windows.free)
         self.ranks = tuple(
@@ -125,6 +126,7 @@ class Group:
         threads = [
             threading.Thread(target=work, args=(rank,), name=f"rank {rank.index}", daemon=True) for rank in self.ranks
         ]
+        self._running = True
         for thread in threads:
             thread.start()
         try:
@@ -134,8 +136,11 @@ class Group:
                     break
         except BaseException as error:  # Ctrl-C
             self.fail(error)
-        if self._failure is not None:
+        failed = self._failure is not None
+        if failed:
             _end_threads(threads)
+        self._running = False
+        if failed:
             deferred.unwatch(self)
             raise self._taken_failure()
         self._orders = Orders(self.size)
@@ -163,7 +168,10 @@ class Group:
             if self._failure is None and self._windows.stopped:
                 self._failure = self._failed_wait()
             failure = self._failure
+            running = self._running
         if failure is not None:
+            if not running:  # said once: what else is on the devices goes on
+                deferred.unwatch(self)
             raise _repeated(failure)
 
     def fail(self, error: BaseException, rank: int = -1) -> None:

@@ -39,7 +39,7 @@ _watched: defaultdict[int, WeakSet[Watched]] = defaultdict(WeakSet)  # by device
 
 
 def watch(device: int, one: Watched) -> None:
-    """Waits for work of the device call one.check() from here on, until it has raised, as long as somebody has it."""
+    """Waits for work of the device call one.check() from here on, until unwatch(), as long as somebody has it."""
     _watched[device].add(one)
 
 
@@ -115,11 +115,7 @@ def check_all() -> None:
 
 def _ask(device: int) -> None:
     for one in tuple(_watched.get(device, ())):
-        try:
-            one.check()
-        except BaseException:
-            _watched[device].discard(one)
-            raise
+        one.check()
 
 
 def _expect(key: _Key, array: GPUArray) -> None:

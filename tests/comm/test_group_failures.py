@@ -135,6 +135,10 @@ def kernels_see_it() -> None:
         ranks.launch(graphs)
         for rank in ranks.ranks:
             rank.synchronize()
+    for device in range(2):  # said once: what else is on the devices goes on
+        assert gp.ones(3, device=device).to_numpy().tolist() == [1, 1, 1]
+    with pytest.raises(gp.comm.CollectiveError, match="waits in"):
+        ranks.ranks[1].synchronize()
     late = gp.comm.Group(timeout=0.2)
     y = late.ranks[1].all_reduce(gp.ones(5, device=1))
     with pytest.raises(
