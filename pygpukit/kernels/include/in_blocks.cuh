@@ -225,13 +225,16 @@ __device__ __forceinline__ void add_chunk(const Byte *const (&lines)[2], const b
   }
 }
 
+// Sums of a tile's warps, while those of the tile before are added up: in shared memory, which is a kernel's own.
+template <int kTiles>
+using Parts = float[2][kWarps][kTiles][kTileRows][8];
+
 // out = epilogue(x w^T + bias) of up to kTiles times 8 rows of x, from chunks that are on their way. bias: the first is
 // that of the first column.
 template <class Kind, int kTiles, int kEpilogue, class T, class Out>
 __device__ __forceinline__ void add_rows(Chunks<Kind, kEpilogue> &chunks, const Byte *memory, const T *x, int rows,
-                                         const T *bias, Out *out, const BlocksCall &call) {
+                                         const T *bias, Out *out, const BlocksCall &call, Parts<kTiles> &parts) {
   using S = Staged<Kind>;
-  __shared__ float parts[2][kWarps][kTiles][kTileRows][8];  // those of a tile while those of the one before are summed
   constexpr int kOwn = kColumns<kEpilogue>;
   const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, four = threadIdx.x % 4;
   const int width = static_cast<int>(call.k);

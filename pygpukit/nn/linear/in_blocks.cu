@@ -10,6 +10,7 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 2 : 1)
     linear_in_blocks(const T *x, const Byte *w, const T *bias, Out *out, const __grid_constant__ BlocksCall call) {
   using S = Staged<Kind>;
   extern __shared__ uint4 staged[];
+  __shared__ Parts<kTiles> parts;
   Byte *const memory = reinterpret_cast<Byte *>(staged) + threadIdx.x / 32 * S::kWarp;
   Chunks<Kind, kEpilogue> chunks(memory, w, call, 0);
 #pragma unroll
@@ -18,7 +19,7 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 2 : 1)
   await_previous();
   const long long first = static_cast<long long>(blockIdx.y) * 8 * kTiles;
   const int rows = static_cast<int>(call.rows - first < 8 * kTiles ? call.rows - first : 8 * kTiles);
-  add_rows<Kind, kTiles>(chunks, memory, x + first * call.k, rows, bias, out + first * call.stride, call);
+  add_rows<Kind, kTiles>(chunks, memory, x + first * call.k, rows, bias, out + first * call.stride, call, parts);
 }
 
 struct ValuesCall {

@@ -15,6 +15,7 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 2 : 1)
                       const __grid_constant__ BlocksCall call) {
   using S = Staged<Kind>;
   extern __shared__ uint4 staged[];
+  __shared__ Parts<kTiles> parts;
   let_next_begin();
   await_previous();
   const ExpertRows own = find_rows(counts, experts, 8 * kTiles, blockIdx.y);
@@ -24,7 +25,7 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 2 : 1)
 #pragma unroll
   for (int i = 0; i < S::kStages; ++i) chunks.ask(i);
   const T *const none = nullptr;
-  add_rows<Kind, kTiles>(chunks, memory, x + own.first * call.k, own.rows, none, out + own.first * call.n, call);
+  add_rows<Kind, kTiles>(chunks, memory, x + own.first * call.k, own.rows, none, out + own.first * call.n, call, parts);
 }
 
 }  // namespace pk
