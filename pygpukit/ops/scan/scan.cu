@@ -182,14 +182,19 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
   at[1] += first * p.step[1];
   const long long count = p.length - first;  // in this warp's piece and after it; may be negative
 
+  // A short row has no element of its warp's last vectors, which would be scanned for nothing.
+  const auto empty = [&](int k) { return Warps == 1 && k * 32 * N >= count; };
+
   // Kept as they are and added up twice: in this form they take the fewest registers.
   Held<S, N> raw[kVectors];
   const bool whole = count >= kPerWarp;
   if (whole && p.step[0] == 1 && reinterpret_cast<unsigned long long>(in + at[0]) % (sizeof(S) * N) == 0) {
     for (int k = 0; k < kVectors; ++k) raw[k].load(in + at[0] + (k * 32 + lane) * N);
   } else {
+#pragma unroll
     for (int k = 0; k < kVectors; ++k) {
       Pack<S, N> pack{};
+      if (empty(k)) continue;
       for (int j = 0; j < N; ++j) {
         const int i = (k * 32 + lane) * N + j;
         if (i < count) pack.v[j] = in[at[0] + i * p.step[0]];
@@ -202,7 +207,9 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
   __shared__ A parked[kVectors][256];
   A *const before = &parked[0][threadIdx.x];
   A total = Op::template identity<A>();
+#pragma unroll
   for (int k = 0; k < kVectors; ++k) {
+    if (empty(k)) continue;
     A x[N];
     take_vector<Op>(raw[k].pack(), count - (k * 32 + lane) * N, whole, x);
     const A inclusive = scan_warp<Op>(x[N - 1], lane);
@@ -233,7 +240,9 @@ __global__ void __launch_bounds__(256, sizeof(O) < 4 ? 3 : 2)
   }
 
   const bool dense = p.step[1] == 1 && reinterpret_cast<unsigned long long>(out + at[1]) % (sizeof(O) * N) == 0;
+#pragma unroll
   for (int k = 0; k < kVectors; ++k) {
+    if (empty(k)) continue;
     A x[N];
     raw[k].again();
     take_vector<Op>(raw[k].pack(), count - (k * 32 + lane) * N, whole, x);
