@@ -19,7 +19,7 @@ from pygpukit.kernels import KernelSpec, builder, registry
 from pygpukit.kernels.planning import planning
 from pygpukit.models import cutlass
 from pygpukit.ops.matmul import choose
-from pygpukit.ops.matmul.cutlass import grouped, product, raster, room, scaled
+from pygpukit.ops.matmul.cutlass import grouped, mixed, product, raster, room, scaled
 from pygpukit.ops.matmul.problem import Problem
 from pygpukit.ops.matmul.sm90 import tensor_maps
 
@@ -218,8 +218,37 @@ def test_scales_of_which_there_is_no_kernel_are_refused() -> None:
         a, b = gp.zeros((300, 384), "float8_e4m3"), gp.zeros((520, 384), "float8_e4m3").T
         with pytest.raises(GPUError, match=r"backend='cutlass': beside scales by blocks of k .* one for all of b"):
             gp.matmul_fp8(a, b, None, gp.ones((3, 520)), backend="cutlass")
-        with pytest.raises(GPUError, match="backend='cutlass': tensor cores take operands of one type"):
+        with pytest.raises(GPUError, match="backend='cutlass': CUTLASS's kernels take bfloat16 or float16 times fp8"):
             gp.matmul_fp8(a, b.astype("float16"), backend="cutlass")
+        with pytest.raises(GPUError, match="beside a weight of fp8 CUTLASS's kernels take scales of all, of rows"):
+            gp.matmul_fp8(a.astype("float16"), b, None, gp.ones((3, 5)), backend="cutlass")
+
+
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize("result", ["float16", "float32"])
+def test_a_weight_of_fp8_is_the_left_operand(result: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[tuple[Any, ...]] = []
+    maps: list[tuple[int, ...]] = []
+    monkeypatch.setattr(mixed, "launch", lambda *launched: launches.append(launched))
+    told = tensor_maps.tail
+    monkeypatch.setattr(tensor_maps, "tail", lambda *fields, **more: (maps.append(fields), told(*fields, **more))[1])
+    with planning("sm_90a"):
+        x, w = gp.zeros((300, 384), "float16"), gp.zeros((520, 384), "float8_e5m2").T
+        scales = gp.ones(300), gp.ones((520, 2))[:, 0]
+        out = gp.matmul_fp8(x, w, *scales, out_dtype=result, backend="cutlass")
+        plan = gp.ops.matmul_fp8_plan(x, w, *scales, backend="cutlass")
+        assert gp.ops.matmul_fp8_plan(x, w, *scales).backend != "cutlass", "by name alone: its bits are its own"
+    assert plan.backend == "cutlass" and plan.reason.startswith("fp8 decoded to float16 on the way to tensor cores")
+    ((spec, grid, block, call, *arguments),) = launches
+    types = "cutlass::float_e5m2_t, cutlass::half_t, " + {"float16": "cutlass::half_t", "float32": "float"}[result]
+    assert spec.expression == f"pk::cutlass_mixed<{types}, 128, 2>"
+    assert grid == (18, 1, 1) and block == (384, 1, 1)  # 6 x 3 tiles: 520 lines of the weight in whole clusters
+    assert call[48:60] == np.array([520, 300, 384], np.int32).tobytes()
+    packed, of_weight, of_rows = arguments[-3:]
+    assert packed == np.array([2, 1, 1, 1], np.int32).tobytes() + np.float32(1).tobytes()
+    assert (of_weight.shape, of_rows.shape, out.shape) == ((1039,), (300,), (300, 520))  # 520 scales, a step of 2
+    of_result = (out.itemsize, 64, 520, 300, 520, 1, 300 * 520)
+    assert maps == [(1, 128, 384, 520, 384, 1, 0), (2, 64, 384, 300, 384, 1, 0), of_result]
 
 
 @pytest.mark.usefixtures("headers")
@@ -370,8 +399,8 @@ def test_plans_take_it_where_the_table_says_that_it_is_faster() -> None:
 
 
 def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = [unit for one in (product, scaled, grouped) for unit in registry.units(one.SOURCE.source)]
-    assert len(listed) == 40 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
+    listed = [unit for one in (product, scaled, mixed, grouped) for unit in registry.units(one.SOURCE.source)]
+    assert len(listed) == 48 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
     monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
     assert not any(unit.is_ahead("sm_90a") for unit in listed)
     assert list(registry.units(product.SOURCE.source)) == listed[:18]  # and found in a bundle without them
@@ -386,6 +415,7 @@ def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypat
         (grouped.SOURCE, "<cutlass::bfloat16_t, 128, 128, true>", "m64n128k16.f32.bf16.bf16"),
         (scaled.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, 128, 2, true>", "m64n128k32.f32.e4m3.e4m3"),
         (scaled.SOURCE, "<cutlass::float_e5m2_t, cutlass::half_t, 192, 2, false>", "m64n192k32.f32.e5m2.e5m2"),
+        (mixed.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, float, 128, 2>", "m64n128k16.f32.bf16.bf16"),
     ],
 )
 def test_a_kernel_compiles_for_sm_90a(source: KernelSpec, kind: str, instruction: str) -> None:

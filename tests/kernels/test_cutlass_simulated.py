@@ -1,4 +1,4 @@
-"""Groups of rows by CUTLASS on the simulated device, where its headers are let reach SM 9.0, against NumPy."""
+"""Products by CUTLASS on the simulated device, where its headers are let reach SM 9.0, against NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import ModelNotFoundError
 from pygpukit.jit.cutlass import simulated
 from pygpukit.models import cutlass
-from pygpukit.ops.matmul.cutlass import grouped, room
+from pygpukit.ops.matmul.cutlass import grouped, mixed, room
+from pygpukit.ops.matmul.tile.fp8 import Scale
 
 SEED = secrets.randbits(32)
 REPLACED = [  # what the host's compiler does not take, or is for a host
@@ -44,13 +45,9 @@ def on_sm_90(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYGPUKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("PYGPUKIT_SIM_COMPILE_TIMEOUT_S", "600")
     monkeypatch.setenv("PYGPUKIT_SIM_COMPILE_MEMORY", "6GB")
-    monkeypatch.setattr(
-        grouped,
-        "SOURCE",
-        room.source(grouped.__file__, "grouped.cu").of(
-            grouped._expression("bfloat16", True), options=("-D__CUDA_ARCH_FEAT_SM90_ALL=1",), shared_bytes=232192
-        ),
-    )
+    for module in (grouped, mixed):  # whole 1024 bytes: then they begin at such an address, as swizzled reads ask
+        reaching = module.SOURCE.of("", options=("-D__CUDA_ARCH_FEAT_SM90_ALL=1",), shared_bytes=226 * 1024)
+        monkeypatch.setattr(module, "SOURCE", reaching)
 
 
 @pytest.mark.slow
@@ -80,3 +77,30 @@ def test_groups_equal_numpy(on_sm_90: None, monkeypatch: pytest.MonkeyPatch) -> 
             first += count
         wrong = ~(np.abs(got - wanted) <= 2.0**-8 * np.abs(wanted) + 2.0**-17 * np.abs(wanted).max())
         assert not wrong.any(), f"{counts} of {rows}, k {k}, n {n}, {clusters} clusters, seed {SEED}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.turns(20)
+@pytest.mark.parametrize("result", ["bfloat16", "float32"])
+def test_weights_of_fp8_equal_numpy(on_sm_90: None, monkeypatch: pytest.MonkeyPatch, result: str) -> None:
+    """Scales of all, rows and columns; sizes that are no whole tiles; rows have the same bits in any batch."""
+    rng = np.random.default_rng(SEED)
+    for clusters, m, n, k in ((1, 200, 328, 392), (2, 77, 136, 128), (3, 1, 513, 50)):
+        monkeypatch.setattr(room, "clusters", lambda clusters=clusters: clusters)
+        x, w = (gp.from_numpy(rng.standard_normal(shape, np.float32)) for shape in ((m, k), (n, k)))
+        a, b = x.astype("bfloat16"), w.astype("float8_e4m3").T
+        of_rows, of_columns = (rng.uniform(0.5, 2, count).astype(np.float32) for count in (m, n))
+        left, right = (Scale(gp.from_numpy(scales), 1, (1, 0)) for scales in (of_rows, of_columns))
+        number = Scale(None, 1, (0, 0), 0.75)
+        numbers = [each.astype("float64").to_numpy() for each in (a, b)]
+        for scales, rows, columns in ((left, right), of_rows[:, None], of_columns), ((number, right), 0.75, of_columns):
+            out = gp.full((m, n), float("nan"), result)
+            mixed.product(a, b, *scales, out)
+            wanted, got = rows * (numbers[0] @ numbers[1]) * columns, out.astype("float64").to_numpy()
+            near = 2.0**-8 if result == "bfloat16" else 2.0**-20
+            wrong = ~(np.abs(got - wanted) <= near * np.abs(wanted) + 2.0**-17 * np.abs(wanted).max())
+            assert not wrong.any(), f"{m} x {n} x {k}, {clusters} clusters, seed {SEED}"
+        last = gp.full((1, n), float("nan"), result)
+        mixed.product(a[-1:], b, number, right, last)
+        assert last.to_numpy().tobytes() == out[-1:].clone().to_numpy().tobytes()

@@ -18,6 +18,7 @@ from pygpukit.kernels import lost
 from pygpukit.ops import host as host_memory
 from pygpukit.ops.matmul import host
 from pygpukit.ops.matmul.cuda_cores import gemv, real, strided
+from pygpukit.ops.matmul.cutlass import mixed as cutlass_mixed
 from pygpukit.ops.matmul.cutlass import product as cutlass
 from pygpukit.ops.matmul.cutlass import scaled as cutlass_fp8
 from pygpukit.ops.matmul.epilogue import fused
@@ -56,7 +57,7 @@ _TENSOR_CORES: tuple[tuple[Any, ...], ...] = (
 # Kernels that can be asked for by the name of their backend, and what says why they cannot make a product.
 _NAMED: dict[str, tuple[tuple[Any, ...], str]] = {
     cluster.BACKEND: ((cluster, pingpong), "unsupported"),
-    cutlass.BACKEND: ((cutlass, cutlass_fp8), "unsupported"),
+    cutlass.BACKEND: ((cutlass, cutlass_fp8, cutlass_mixed), "unsupported"),
     aligned.BACKEND: ((aligned, fallback, mma_fp8), "refusal"),
 }
 _CUDA_CORES: tuple[Kernel, ...] = (host, gemv, real, strided)  # the first that takes a product
@@ -75,10 +76,10 @@ class MatmulPlan:
     """The plan of a product.
 
     backend: "tile" (tensor cores), "hopper" (those of SM 9.0, with the bits of "tile"), "cutlass" (CUTLASS on
-    SM 9.0, with those bits, too), "mma" (tensor cores, where there are no tile kernels), "plain" (CUDA cores; for
-    float64 on SM 9.0 tensor cores), "numpy" (the simulated device), and of products that need not be invariant
-    "cublaslt". It decides the result's bits. reason: why, in one sentence. tile: what one block makes, or a pair of
-    blocks of "hopper"; it decides speed alone.
+    SM 9.0, with those bits, too, but of half precision times fp8), "mma" (tensor cores, where there are no tile
+    kernels), "plain" (CUDA cores; for float64 on SM 9.0 tensor cores), "numpy" (the simulated device), and of products
+    that need not be invariant "cublaslt". It decides the result's bits. reason: why, in one sentence. tile: what one
+    block makes, or a pair of blocks of "hopper"; it decides speed alone.
     """
 
     backend: str

@@ -12,6 +12,7 @@ from pygpukit.core.sizes import factor
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul.choose import MatmulPlan, by_name, choose
 from pygpukit.ops.matmul.cuda_cores import fp8 as cuda_fp8
+from pygpukit.ops.matmul.cutlass import mixed
 from pygpukit.ops.matmul.cutlass import scaled as cutlass
 from pygpukit.ops.matmul.mma import fp8 as mma
 from pygpukit.ops.matmul.problem import Problem
@@ -59,7 +60,8 @@ def matmul_fp8(
     row's bits depend on no other row. matmul_fp8_plan() says which cores; asynchronous. A number as a scale is
     refused where it is NaN or float32 does not have it; on the device such a one makes its results NaN.
     backend: "hopper", the kernels for SM 9.0, or "mma", those by mma.sync, whatever the plan says; these also run on
-    the simulated device; "cutlass", by CUTLASS's on SM 9.0. Raises ShapeError, DTypeError, ValueError,
+    the simulated device; "cutlass", by CUTLASS's on SM 9.0, which of float16 or bfloat16 times fp8 sum all of k at once
+    and take no scales of blocks. Raises ShapeError, DTypeError, ValueError,
     DeviceMismatchError, GPUError where the backend asked for does not take the product.
     """
     what = "matmul_fp8"
@@ -147,11 +149,15 @@ def _checked(what: str, a: GPUArray, b: GPUArray, scale_a: Any, scale_b: Any) ->
 
 def _planned(what: str, a: GPUArray, b: GPUArray, left: Scale, right: Scale, named: str | None = None) -> MatmulPlan:
     """From types, the kind of scales, extents, the device, and what is asked for."""
-    fp8 = Problem.of("fp8", a, b, float32, scales=tile_fp8.unscalable(a, b, left, right))
-    if kernel := by_name(what, named, fp8):
+    alike = a.dtype == b.dtype
+    if alike or named != mixed.BACKEND:
+        p = Problem.of("fp8", a, b, float32, scales=tile_fp8.unscalable(a, b, left, right))
+    else:
+        p = Problem.of("decoded", a, b, float32, scales=mixed.unscalable(a, b, left, right))
+    if kernel := by_name(what, named, p):
         return kernel
-    if a.dtype == b.dtype:
-        return choose(fp8)
+    if alike:
+        return choose(p)
     return choose(Problem.of("decoded", a, b, float32, scales=fp8_weight.unscalable(a, b, left, right)))
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BACKEND, FAMILIES = room.BACKEND, ("fp8",)
 SOURCE = room.source(__file__, "scaled.cu")
 _SCALES = SOURCE.structure("Scales")
-_ELEMENTS = {"float8_e4m3": "cutlass::float_e4m3_t", "float8_e5m2": "cutlass::float_e5m2_t"}
+ELEMENTS = {"float8_e4m3": "cutlass::float_e4m3_t", "float8_e5m2": "cutlass::float_e5m2_t"}
 _RESULTS = {"bfloat16": "cutlass::bfloat16_t", "float16": "cutlass::half_t", "float32": "float"}
 # What the source is compiled for: the second, whose operands take a sixth less of the L2 cache's bandwidth, where it
 # takes no longer and scales are not those of blocks.
@@ -130,13 +130,13 @@ def _values(scale: Scale, by_block: bool) -> GPUArray | None:
 
 def _expression(element: str, result: str, shape: Shape, by_block: bool) -> str:
     flag = "true" if by_block else "false"
-    types = f"{_ELEMENTS[element]}, {_RESULTS[result]}"
+    types = f"{ELEMENTS[element]}, {_RESULTS[result]}"
     return f"pk::cutlass_scaled<{types}, {shape.columns}, {common.CLUSTER}, {flag}>"
 
 
 @SOURCE.lists
 def _listing() -> Iterator[tuple[str, ...]]:
-    for element, result in product_of(_ELEMENTS, _RESULTS):
+    for element, result in product_of(ELEMENTS, _RESULTS):
         yield (_expression(element, result, SHAPES[0], True),)
         for shape in SHAPES:
             yield (_expression(element, result, shape, False),)
