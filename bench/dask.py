@@ -39,7 +39,8 @@ def measured(paths: list[Path]) -> dict[int, float]:
         clients = {}
         for workers in WORKERS:
             cluster = stack.enter_context(gp.dask.cluster([0] * workers))
-            clients[workers] = stack.enter_context(cluster.get_client())
+            clients[workers] = cluster.get_client()
+            stack.callback(clients[workers].close)
             list(gp.dask.map(work, paths[:WARMUP], client=clients[workers], progress=False))
         for first in range(0, len(paths), PART):
             for workers, client in clients.items():
