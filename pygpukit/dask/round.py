@@ -83,7 +83,8 @@ class Round:
         without = 0.0
         while True:
             try:
-                done = wait(list(self.running), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done
+                with self.client.as_current():  # wait() takes the default one, whose loop may be another
+                    done = wait(list(self.running), timeout=_LOOK_S, return_when="FIRST_COMPLETED").done
             except TimeoutError:
                 done = []
             if done:

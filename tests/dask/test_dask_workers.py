@@ -151,9 +151,12 @@ def begin(*words: str) -> subprocess.Popen[str]:
 def use(address: str) -> None:
     from distributed import Client
 
-    with Client(address) as client:
-        client.wait_for_workers(2)
-        assert sorted(gp.dask.map(abs, [-2, 1], client=client)) == [1, 2]
+    client = Client(address, set_as_default=False)  # the one that is handed over is used, and no other
+    client.wait_for_workers(2)
+    assert sorted(gp.dask.map(abs, [-2, 1], client=client)) == [1, 2]
+    with gp.dask.serve(str, replicas=1, client=client) as model:
+        assert model.ask("upper") == ""
+    client.close()
 
 
 @SIMULATED
