@@ -384,6 +384,8 @@ class TaskRecord:
     share_limit_ppm: int | None
     policy: str  # Guaranteed Burstable BestEffort
     partition: str  # "" = the default
+    device: int | None  # the first that it is on; None while it leaves the choice and waits
+    devices: list[int]  # all that it is on, ascending
     priority: int
     submitted_ns: int
     started_ns: int
@@ -419,6 +421,7 @@ class TaskStart:
     id: str
     number: int
     partition: str  # "" for the default
+    devices: list[int]  # that it is on, ascending
     guaranteed: bool  # it is of the class Guaranteed
     memory_limit: int | None
     share_limit_ppm: int | None
@@ -435,12 +438,17 @@ class SchedulerCore:
         workers: int = 0,
         order: str | None = None,
         admission: str | None = None,
+        further_memory: Sequence[int] = (),
+        placement: str | None = None,
     ) -> None:
-        """order, admission: of orders() and admissions(); None = the first. ValueError for another name."""
+        """total_memory: of device 0; further_memory: of devices 1, 2 and so on. order, admission, placement: of orders(),
+        admissions() and placements(); None = the first. InvalidSpecError for another name."""
     @staticmethod
     def orders() -> list[str]: ...
     @staticmethod
     def admissions() -> list[str]: ...
+    @staticmethod
+    def placements() -> list[str]: ...
     def submit(
         self,
         id: str,
@@ -457,8 +465,9 @@ class SchedulerCore:
         share_limit_ppm: int | None = None,
         run_ns: int = 0,
         retry: tuple[int, int, int] | None = None,
+        devices: int | Sequence[int] | None = None,
     ) -> bool:
-        """False for a task that is Rejected, with a reason. InvalidSpecError for an id that is empty, too long or taken."""
+        """devices: so many, whichever, or those; None = that of its partition. False for a task that is Rejected, with a reason. InvalidSpecError for an id that is empty, too long or taken."""
     def next(self, timeout_s: float) -> TaskStart | None:
         """Waits (GIL released) for an Admitted task in order and marks it Running; None at the timeout."""
     def taken(self) -> list[str]:
@@ -483,6 +492,9 @@ class SchedulerCore:
         """Adds what a worker process counted for a task under way to the task's own counters."""
     def offer_processes(self) -> None:
         """Partitions may be of isolation "process" from now on: the caller asks worker_partition() where to run each task."""
+    def reservations(self) -> list[dict[str, int]]:
+        """By device: device, total_memory, reserved_memory, available_memory, reserved_share_ppm, tasks, running, waiting and
+        waiting_wide."""
     def worker_partition(self, partition: str) -> str | None:
         """The id of the partition that tasks of this one are in ("" is the default), if they run in a worker process."""
     def cancel(self, id: str) -> bool: ...
@@ -514,11 +526,12 @@ class SchedulerCore:
         now_ns, in_flight_ns, tenants {task number: {gpu_ns, joined_ns, shares_ppm of the last 10 ms,
         100 ms and 1 s, waits}}, throttles [(task number, from_ns, until_ns)]."""
     def enter(self, start: TaskStart, tenant: int, device: int) -> tuple[int, int]:
-        """What native.enter_context() takes for a task, valid until finish(): the handle of its scheduling context, and the
-        account in the device's pool that its blocks count for, 0 when it has no memory limit. tenant: interned name."""
+        """What native.enter_context() takes for a task on a device, valid until finish(): the handle of its scheduling
+        context, and the account in the device's pool that its blocks count for, 0 when it has no memory limit. tenant:
+        interned name. Once for each of its devices."""
     ordinal: int  # of this scheduler in the process: the upper half of its tasks' numbers
-    def snapshot(self) -> tuple[int, int, dict[str, int], list[TaskRecord]]:
-        """One moment: (nanoseconds, sequence number of the next event, as stats(), as tasks())."""
+    def snapshot(self) -> tuple[int, int, dict[str, int], list[TaskRecord], list[dict[str, int]]]:
+        """One moment: (nanoseconds, sequence number of the next event, as stats(), as tasks(), as reservations())."""
     def events(self, since: int, max_records: int, kinds: Sequence[str]) -> tuple[list[tuple[Any, ...]], int, int]:
         """Events from sequence number `since` on: (kind, sequence, t_ns, number, name, ...), as pygpukit.scheduler.events has
         them; the number to ask with next; how many records of any kind were overwritten unread."""
@@ -530,7 +543,7 @@ class SchedulerCore:
         position (the best in line, 0 = none), running, shares (of the last 10 ms, 100 ms and 1 s)."""
     def depths(self) -> list[tuple[str, int]]:
         """Tasks in line by partition, "" for the default."""
-    def enter_space(self, partition: str) -> Space | None:
+    def enter_space(self, partition: str, device: int) -> Space | None:
         """The multiprocessors that a task of a partition runs on ("" for the default); leave_space() when its work has
         ended. None while no backend is open."""
     def leave_space(self, space: Space) -> None: ...
@@ -734,6 +747,7 @@ class PartitionLimits:
     bandwidth_share: float
     memory_quota: int
     max_streams: int
+    device: int
     def __init__(
         self,
         memory_quota: int = 0,
@@ -746,6 +760,7 @@ class PartitionLimits:
         isolation: str = ...,
         borrow: tuple[int, float] = ...,
         lend: tuple[int, float] = ...,
+        device: int = 0,
     ) -> None: ...
     @staticmethod
     def with_memory(memory_quota: int) -> PartitionLimits: ...

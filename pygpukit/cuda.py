@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from pygpukit._core import native
-from pygpukit.core.device import DeviceInfo, DeviceLike, get_device_info, get_memory_info, index_of
+from pygpukit.core.device import DeviceInfo, DeviceLike, get_device_info, get_memory_info, go_to, index_of
 from pygpukit.core.device import current_device as _work_on
 from pygpukit.core.device import device_count as device_count
 from pygpukit.core.links import Link as Link
@@ -83,8 +83,7 @@ class Device:
     def use(self) -> None:
         """Send the thread's work there until it is sent elsewhere; the thread's stream is the device's default one."""
         if self.id != native.current_device():
-            native.set_device(self.id)
-            native.set_current_stream(None)
+            go_to(self.id)
 
     def synchronize(self) -> None:
         """Wait for all work of the device."""

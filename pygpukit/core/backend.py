@@ -112,6 +112,11 @@ def refuse_inherited(doing: str) -> None:
         )
 
 
+def is_inherited() -> bool:
+    """True in a process that was forked after its backend was opened: it can use no device."""
+    return _inherited
+
+
 def is_sim() -> bool:
     """True when the simulated device is used, and not as another one (kernels/planning.py). Opens the backend if
     needed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -69,6 +69,22 @@ def index_of(device: DeviceLike, what: str) -> int:
     return place
 
 
+_arrive: Callable[[int], bool] | None = None
+
+
+def when_arriving(arrive: Callable[[int], bool]) -> None:
+    """Ask this for the thread's work whenever it has gone to a device: True where it has set the stream there."""
+    global _arrive
+    _arrive = arrive
+
+
+def go_to(place: int) -> None:
+    """Send the thread's work to a device, on its stream there: the default one, outside of tasks."""
+    native.set_device(place)
+    if _arrive is None or not _arrive(place):
+        native.set_current_stream(None)
+
+
 @contextmanager
 def current_device(device: DeviceLike | None) -> Iterator[None]:
     """Work of the block goes to that device, on its default stream; None changes nothing. Errors as index_of()."""
@@ -77,12 +93,11 @@ def current_device(device: DeviceLike | None) -> Iterator[None]:
         yield
         return
     stream = native.current_stream()
-    native.set_device(place)
-    native.set_current_stream(None)
+    go_to(place)
     try:
         yield
     finally:
-        native.set_device(before)
+        go_to(before)
         native.set_current_stream(stream)
 
 

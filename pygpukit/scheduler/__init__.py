@@ -41,6 +41,7 @@ from pygpukit.scheduler.execution import CommandStats, ContextStats, ExecutionCo
 from pygpukit.scheduler.futures import AsyncKernelRequest, KernelFuture, KernelResult, kernel_handle
 from pygpukit.scheduler.live import adjustments, all_schedulers, live_cores
 from pygpukit.scheduler.partitions import isolation_levels, partition_limits
+from pygpukit.scheduler.place import task_devices
 from pygpukit.scheduler.processes import WorkerRecord
 from pygpukit.scheduler.replay import Replay
 from pygpukit.scheduler.scheduler import Scheduler
@@ -106,6 +107,7 @@ __all__ = [
     "resize_context",
     "session",
     "stats",
+    "task_devices",
 ]
 
 

@@ -54,11 +54,12 @@ class _Trace:
         if isinstance(event, TaskEvent):
             self._phase(event)
         elif isinstance(event, QueueEvent):
-            line = f"queue depth of {event.partition or 'the default partition'}"
+            line = f"queue depth of {event.waits_for or 'the default partition'}"
             self._count(line, event.t_ns, event.number >> 32, "", "tasks", event.depth)
         elif isinstance(event, ThrottleEvent):
             row = self._row(_THROTTLED, event.number & 0xFFFFFFFF, event.name, "throttled by their limits")
-            args = {"throttled_ns": event.throttled_ns, "throttles": event.throttles, "sequence": event.sequence}
+            held = {"throttled_ns": event.throttled_ns, "throttles": event.throttles}
+            args = {**held, "device": event.device, "sequence": event.sequence}
             self._slice("throttled", "throttle", row, event.from_ns, event.t_ns, args)
         elif isinstance(event, ShareEvent):
             self._share(event)
@@ -119,7 +120,7 @@ class _Trace:
 
     def _end_phase(self, event: TaskEvent, until_ns: int) -> None:
         row = self._row(event.number >> 32, event.number & 0xFFFFFFFF, event.name)
-        args = {"task": event.name, "reason": event.reason, "sequence": event.sequence}
+        args = {"task": event.name, "reason": event.reason, "device": event.device, "sequence": event.sequence}
         self._slice(event.target, "task", row, event.t_ns, until_ns, args)
 
     # ---- counters ----

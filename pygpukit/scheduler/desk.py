@@ -18,7 +18,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import TaskDeadlockError
 from pygpukit.core.stream import DRIVER_PRIORITY, StreamPriority
-from pygpukit.scheduler import runner
+from pygpukit.scheduler import place, runner
 from pygpukit.scheduler.processes import Processes
 from pygpukit.scheduler.task import Task
 from pygpukit.scheduler.units import TaskState
@@ -117,7 +117,7 @@ class Desk:
     def step(self) -> Task | None:
         """Run one task on the calling thread; raise again what it raised that is no Exception."""
         session = native.swap_session(None)
-        before, outer = self._core.taken(), runner.here()  # neither is empty in a step within a task
+        before, outer = self._core.taken(), place.here()  # neither is empty in a step within a task
         try:
             task = self._run_next(0.0)
         except BaseException:  # Ctrl-C outside the function, while the core counts on this thread
@@ -125,7 +125,7 @@ class Desk:
                 if task_id not in before:
                     self._core.cancel(task_id)
                     self._core.finish(task_id)
-            runner.leave(outer)
+            place.leave(outer)
             self.settle()
             raise
         finally:

@@ -10,6 +10,8 @@ from pygpukit._core import native
 from pygpukit.core.device import device_facts
 from pygpukit.core.errors import InvalidSpecError
 
+_SEVERAL = 1 << 31
+
 
 class TaskEvent(NamedTuple):
     """One task left one phase and entered another."""
@@ -21,6 +23,7 @@ class TaskEvent(NamedTuple):
     source: str
     target: str
     reason: str
+    device: int | None = 0  # the first that it is on; None while it leaves the choice and waits
 
 
 class QueueEvent(NamedTuple):
@@ -34,6 +37,16 @@ class QueueEvent(NamedTuple):
     came: bool
     position: int  # that it took or left, from 1
     depth: int  # tasks in the line from then on
+    device: int | None = 0  # as of TaskEvent
+    line: int = 0  # its number: device k's own, without a partition, has k; from 2**31 on they are of several devices
+
+    @property
+    def waits_for(self) -> str:
+        """The line's name: the partition's, "" for what none keeps of device 0."""
+        if self.partition or not self.line:
+            return self.partition
+        several = self.line - _SEVERAL
+        return f"device {self.line}" if several < 0 else f"several devices, line {several}"
 
 
 class ThrottleEvent(NamedTuple):

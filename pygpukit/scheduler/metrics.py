@@ -40,6 +40,16 @@ _PARTITION_FIGURES = (
     ("compute_seconds_total", "counter", "Device time of tasks of a partition."),
 )
 
+_DEVICE_FIGURES = (
+    ("total_memory_bytes", "total_memory", 1, "Memory of a device that tasks can reserve."),
+    ("reserved_memory_bytes", "reserved_memory", 1, "Memory that tasks reserve on a device."),
+    ("available_memory_bytes", "available_memory", 1, "Memory that none reserves on a device."),
+    ("reserved_share_ratio", "reserved_share_ppm", _PPM, "Compute that tasks reserve on a device."),
+    ("holding_tasks", "tasks", 1, "Tasks that hold something on a device, those of several devices on each."),
+    ("running_tasks", "running", 1, "Of those, the ones under way."),
+    ("waiting_tasks", "waiting", 1, "Tasks in line for a device alone."),
+)
+
 Traffic = Sequence[tuple[str | None, int, int]]
 
 
@@ -50,9 +60,10 @@ def prometheus(
     depths: Iterable[tuple[str, int]] = (),
     traffic: Traffic = (),
     counters: Mapping[str, int] | None = None,
+    devices: Sequence[Mapping[str, int]] = (),
 ) -> str:
-    """totals, partitions, tenants, depths: of one scheduler. traffic: (tenant, bytes evicted, bytes restored), and
-    counters: of the process."""
+    """totals, partitions, tenants, depths, devices: of one scheduler. traffic, which is (tenant, bytes evicted, bytes
+    restored), and counters: of the process."""
     page = _Page()
     page.add("tasks_submitted_total", "counter", "Tasks submitted.", [({}, totals["submitted"])])
     page.add("tasks_finished_total", "counter", "Tasks that ended, by how.", _by_phase(totals, _FINISHED))
@@ -62,6 +73,11 @@ def prometheus(
     reserved_share = totals["reserved_share_ppm"] / _PPM
     page.add("reserved_share_ratio", "gauge", "Compute that tasks reserve.", [({}, reserved_share)])
     page.add("queue_depth", "gauge", "Tasks in line, by partition.", [({"partition": p}, n) for p, n in depths])
+    for name, field, unit, text in _DEVICE_FIGURES:
+        by_device = [
+            ({"device": str(one["device"])}, one[field] if unit == 1 else one[field] / unit) for one in devices
+        ]
+        page.add(f"device_{name}", "gauge", text, by_device)
     for field, kind, text in _PARTITION_FIGURES:
         samples = [({"partition": name}, values[field]) for name, values in partitions.items()]
         page.add(f"partition_{field}", kind, text, samples)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import SupportsFloat, SupportsIndex
 
 from pygpukit import _core
+from pygpukit.core.device import DeviceLike
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import units
 
@@ -27,6 +28,7 @@ def partition_limits(
     weight: SupportsIndex = 1,
     max_streams: SupportsIndex = 16,
     isolation: str = "shared",
+    device: DeviceLike = 0,
 ) -> _core.PartitionLimits:
     """The reservations and limits of a partition. Raises InvalidSpecError naming the field.
 
@@ -36,6 +38,7 @@ def partition_limits(
     priorities: lowest and highest priority of its tasks. weight: turns at the dispatcher, against other partitions.
     max_streams: most tasks of it that run at a time. isolation: see isolation_levels(): "shared", "sm" for
     multiprocessors of its own, which needs bandwidth, or "process" for a worker process, which runs one task at a time.
+    device: that it is a part of, as a number, a gp.cuda.Device or "cuda:1"; it stays there.
     """
     try:
         lowest, highest = priorities
@@ -50,6 +53,7 @@ def partition_limits(
         priorities=(units.parse_priority(lowest), units.parse_priority(highest)),
         weight=units.parse_count(weight, "weight"),
         isolation=units.parse_text(isolation, "isolation"),
+        device=units.parse_device(device),
         borrow=(
             units.parse_memory(borrow_memory, "borrow_memory"),
             units.parse_share(borrow_bandwidth, "borrow_bandwidth") / _PPM,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from pygpukit import _core
-from pygpukit._core import native
 from pygpukit.core import records
 from pygpukit.core.device import device_facts
 from pygpukit.worker.errors import WorkerDiedError, WorkerStoppedError
@@ -29,7 +28,7 @@ class WorkerRecord(NamedTuple):
     state: "idle" (there is no process: no task has needed one yet, or it was lost), "starting", "ready", "busy" or
     "closed". pid: 0 while there is none. starts, losses: how often it was started, and lost to a fault, its death or a
     cancelled task. ready_s: how long the last start took, until it could take a task. cause: of the last loss.
-    used_bytes, peak_bytes: of its pool, after the last task.
+    used_bytes, peak_bytes: of its pool, after the last task. device: that of its partition.
     """
 
     partition: str
@@ -41,6 +40,7 @@ class WorkerRecord(NamedTuple):
     cause: str
     used_bytes: int
     peak_bytes: int
+    device: int = 0
 
 
 class PartitionWorker:
@@ -50,12 +50,18 @@ class PartitionWorker:
     TAKEN: ClassVar = {"op": "serve", "by": "pygpukit.scheduler.served:taken"}
 
     def __init__(
-        self, partition: str, memory_bytes: Callable[[], int], compute_share: Callable[[], float] = lambda: 0.0
+        self,
+        partition: str,
+        memory_bytes: Callable[[], int],
+        compute_share: Callable[[], float] = lambda: 0.0,
+        device: int = 0,
     ) -> None:
         """memory_bytes: what its pool may hold now; 0 = no bound. compute_share: what it may use of the device, from 0
-        to 1, which a server of MPS keeps where there is one; 0 = no bound."""
-        self.partition, self.memory_bytes = partition, memory_bytes
-        self._process = Worker(f"partition {partition}", start=False, environment=lambda: _mps_limit(compute_share()))
+        to 1, which a server of MPS keeps where there is one; 0 = no bound. device: that its functions begin on."""
+        self.partition, self.memory_bytes, self.device = partition, memory_bytes, device
+        self._process = Worker(
+            f"partition {partition}", start=False, environment=lambda: _mps_limit(compute_share(), device)
+        )
         self._lock = threading.Lock()  # held by who starts it or has a task in it
         self._state = "idle"
         self._starts = self._losses = self._used_bytes = self._peak_bytes = 0
@@ -105,6 +111,7 @@ class PartitionWorker:
             self._cause,
             self._used_bytes,
             self._peak_bytes,
+            self.device,
         )
 
     def close(self) -> None:
@@ -179,9 +186,9 @@ class PartitionWorker:
         _core.ring_push(records.WORKER, name=_core.intern(self.partition), a=pid, b=what, c=duration_ns)
 
 
-def _mps_limit(share: float) -> dict[str, str]:
+def _mps_limit(share: float, device: int) -> dict[str, str]:
     """The variable by which a server of MPS holds a process to a share of the multiprocessors; {} where none serves."""
-    if not 0 < share < 1 or device_facts(native.current_device()).get("mps") != 1:
+    if not 0 < share < 1 or device_facts(device).get("mps") != 1:
         return {}
     # The server takes whole per cents, and refuses none.
     return {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(max(1, round(100 * share)))}
@@ -218,7 +225,9 @@ class Processes:
                     limits = getattr(manager.get(partition), "limits", None)
                     return 0.0 if limits is None else limits.compute_share + limits.borrow[1]
 
-                worker = self._workers[partition] = PartitionWorker(partition, memory_bytes, compute_share)
+                device = getattr(getattr(manager.get(partition), "limits", None), "device", 0)
+                worker = PartitionWorker(partition, memory_bytes, compute_share, device)
+                self._workers[partition] = worker
         return worker
 
     def records(self) -> list[WorkerRecord]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import runner, units
+from pygpukit.scheduler import place, runner, units
 from pygpukit.scheduler.task import USED
 from pygpukit.worker import host
 from pygpukit.worker.arrays import Handover, take_over
@@ -66,7 +66,7 @@ class RemoteCall(runner.Elsewhere):
         """
         error: BaseException | None = None
         lost, reason = False, ""
-        outer = runner.here()
+        outer = place.here()
         open_range = runner.begin_range(core, task)
         task._error = None  # of an earlier run
 
@@ -75,6 +75,8 @@ class RemoteCall(runner.Elsewhere):
             return record is None or units.TaskState(record.phase).is_terminal
 
         try:
+            if native.current_device() != self.worker.device:
+                native.set_device(self.worker.device)
             native.set_current_stream(own_stream(None, start.guaranteed))
             share = start.share_limit_ppm / 1e6 if start.share_limit_ppm else None
             limits = {"share_limit": share, "memory_limit": start.memory_limit}
@@ -101,7 +103,7 @@ class RemoteCall(runner.Elsewhere):
         finally:
             if open_range is not None:
                 task._context.run(open_range.end, error)
-            runner.leave(outer)
+            place.leave(outer)
         task._error = error
         runner.report(core, task.id, error, lost=lost, reason=reason)
         if not self.worker.alive:
@@ -124,6 +126,7 @@ class RemoteCall(runner.Elsewhere):
                     "name": name,
                     **limits,
                     "memory": worker.memory_bytes(),
+                    "device": worker.device,
                     "segments": handover.segments,
                     "arrays": handover.descriptions,
                     "exports": list(handover.exports),

@@ -38,15 +38,16 @@ class Replay:
             self.host_bytes[event.name] += event.bytes if event.action == "evicted" else -event.bytes
 
     def _move(self, event: QueueEvent) -> None:
-        line, at = self.lines.setdefault(event.partition, []), event.position - 1
+        name = event.waits_for
+        line, at = self.lines.setdefault(name, []), event.position - 1
         if event.came and at <= len(line):
             line.insert(at, event.number)
         elif not event.came and line[at : at + 1] == [event.number]:
             del line[at]
         else:
-            raise _gap(event, f"task {event.number} has no place {event.position} in the line {event.partition!r}")
+            raise _gap(event, f"task {event.number} has no place {event.position} in the line {name!r}")
         if len(line) != event.depth:
-            raise _gap(event, f"the line {event.partition!r} has {len(line)} tasks and not {event.depth}")
+            raise _gap(event, f"the line {name!r} has {len(line)} tasks and not {event.depth}")
 
     @property
     def counts(self) -> Counter[str]:

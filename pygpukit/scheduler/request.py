@@ -13,6 +13,8 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, SupportsFloat, SupportsIndex, TypeVar, cast
 
 from pygpukit import _core
+from pygpukit.core.device import DeviceLike
+from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import units
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ def submit(
     memory_limit: units.MemoryLike = None,
     bandwidth_limit: SupportsFloat | None = None,
     estimate: SupportsFloat | None = None,
+    device: DeviceLike | None = None,
+    devices: SupportsIndex | Iterable[DeviceLike] | None = None,
     **kwargs: Any,
 ) -> Task:
     """Stands for the signature of Scheduler.submit()."""
@@ -61,6 +65,8 @@ _OPTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "memory_limit": ("memory_limit", lambda memory: units.parse_memory(memory, "memory_limit")),
     "bandwidth_limit": ("share_limit_ppm", lambda share: units.parse_share(share, "bandwidth_limit")),
     "estimate": ("run_ns", units.parse_estimate),
+    "device": ("devices", units.parse_place),
+    "devices": ("devices", units.parse_devices),
 }
 _NONE_IS_NO_DEFAULT = "priority"
 
@@ -75,6 +81,8 @@ def take(options: dict[str, Any]) -> dict[str, Any]:
         value = options.pop(option)
         if value is not None or option == _NONE_IS_NO_DEFAULT:
             field, parse = _OPTIONS[option]
+            if field in asked:
+                raise InvalidSpecError("devices: device= is given, too; give one of the two", "devices")
             asked[field] = parse(value)
     return asked
 

@@ -6,8 +6,8 @@ import contextlib
 import threading
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from pygpukit import _core
 from pygpukit._core import native
@@ -15,6 +15,7 @@ from pygpukit.core import faults, host_time, ranges
 from pygpukit.core.errors import CompileError, ContextLostError, DriverError, InvalidSpecError, OutOfMemoryError
 from pygpukit.core.text import words_of
 from pygpukit.scheduler import slicer
+from pygpukit.scheduler.place import OnDevice, Place, go, here, leave
 from pygpukit.scheduler.task import Task
 
 # The driver's numbers for faults after which a context answers nothing else any more, and for one that is destroyed.
@@ -61,8 +62,7 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
         return
     error: BaseException | None = None
     task._error = None  # of an earlier run
-    stream: native.Stream | None = None
-    space: _core.Space | None = None
+    on: dict[int, OnDevice] = {}
     outer = here()
     open_range = begin_range(core, task)
     host_time.begin(start.number)
@@ -71,38 +71,81 @@ def run(core: _core.SchedulerCore, task: Task, start: _core.TaskStart, own_strea
         if fn is not None:  # else it was cancelled a moment ago
             slicer.start()
             task._runs_on = threading.get_ident()
-            space = core.enter_space(start.partition)
-            native.set_space(space)  # for the streams that it makes itself, too
-            stream = own_stream(space, start.guaranteed)
-            native.set_current_stream(stream)
             tenant = _core.intern(task.name)
-            _go(_Place(*core.enter(start, tenant, native.current_device()), tenant, space))
+            context = 0
+            for device in start.devices:
+                context = _enter(core, start, device, tenant, own_stream, on)
+            first = on[start.devices[0]]
+            if len(on) > 1:
+                native.set_device(start.devices[0])
+                native.set_current_stream(first.stream)
+            go(Place(context, first.account, tenant, first.space, on))
             task._context.run(native.swap_session, None)  # it was submitted in one, perhaps
             task._value = task._context.run(fn)
             _refuse_unrun(task._value, task.name)
-            stream.synchronize()
+            _synchronize(on)
     except BaseException as raised:
         task._error = error = raised
         task._value = None
         if isinstance(raised, KeyboardInterrupt):
             core.cancel(task.id)  # what it launched and has not begun is dropped, not waited for
-        if stream is not None:
-            # The first error is the cause; what it reserved is free only when idle.
-            with contextlib.suppress(Exception):
-                stream.synchronize()
+        # The first error is the cause; what it reserved is free only when idle.
+        with contextlib.suppress(Exception):
+            _synchronize(on)
     finally:
         host_time.end(start.number)
         if open_range is not None:
             task._context.run(open_range.end, error)
         leave(outer)
-        if space is not None:
-            core.leave_space(space)
+        for there in on.values():
+            if there.space is not None:
+                core.leave_space(there.space)
     task._runs_on = None  # before the core may have it run again, elsewhere
     try:
         report(core, task.id, error)
     finally:
         # Its traceback holds this frame: what a failed run held is to go with task._error, not at a collection.
         del error
+
+
+def _enter(
+    core: _core.SchedulerCore,
+    start: _core.TaskStart,
+    device: int,
+    tenant: int,
+    own_stream: StreamOf,
+    on: dict[int, OnDevice],
+) -> int:
+    """The thread goes to a device of a task, on a stream of the task's own: the handle of its scheduling context."""
+    if native.current_device() != device:
+        native.set_device(device)
+    space = core.enter_space(start.partition, device)
+    native.set_space(space)  # for the streams that it makes itself, too
+    try:
+        stream = own_stream(space, start.guaranteed)
+    except BaseException:
+        if space is not None:
+            core.leave_space(space)
+        raise
+    native.set_current_stream(stream)
+    on[device] = OnDevice(stream, 0, space)  # from here on the space is left again, whatever happens
+    context, account = core.enter(start, tenant, device)
+    on[device] = OnDevice(stream, account, space)
+    return context
+
+
+def _synchronize(on: Mapping[int, OnDevice]) -> None:
+    """Wait until a task's streams are idle, on all its devices; raise what was wrong on the first of them."""
+    failed: Exception | None = None
+    for device, there in on.items():
+        if len(on) > 1:
+            native.set_device(device)
+        try:
+            there.stream.synchronize()
+        except Exception as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def begin_range(core: _core.SchedulerCore, task: Task) -> ranges.Range | None:
@@ -141,51 +184,6 @@ def report(
     else:
         text = f"{type(error).__name__}: {words_of(error)}"[:_MAX_ERROR_CHARS]
         core.finish(task_id, text, reason or reason_of(error), lost)
-
-
-class _Place(NamedTuple):
-    """The account of a thread's work, and the place where streams that it makes run."""
-
-    context: int = 0
-    account: int = 0
-    tenant: int = 0
-    space: _core.Space | None = None
-
-
-class _Thread(threading.local):
-    place = _Place()
-
-
-_thread = _Thread()
-
-
-def here() -> tuple[native.Stream, _Place, int]:
-    """Where the thread is, for leave(): not nowhere in a step within a task."""
-    return native.current_stream(), _thread.place, native.current_device()
-
-
-def in_task() -> bool:
-    """True if the thread is in a task that runs on it."""
-    return _thread.place.context != 0
-
-
-faults.ask_whether_in_task(in_task)
-
-
-def leave(outer: tuple[native.Stream, _Place, int]) -> None:
-    """Go back from a task to where here() was."""
-    stream, place, device = outer
-    native.set_current_stream(stream)  # first: it leaves sessions that the function left open
-    _go(place)
-    if native.current_device() != device:
-        native.set_device(device)  # a device that the function chose is not the next task's
-
-
-def _go(place: _Place) -> None:
-    native.set_space(place.space)
-    native.set_tenant(place.tenant)
-    native.enter_context(place.context, place.account)
-    _thread.place = place
 
 
 def reason_of(error: BaseException) -> str:

@@ -15,7 +15,8 @@ from typing import Any, SupportsFloat, SupportsIndex, cast
 from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import sharing
-from pygpukit.core.backend import ensure
+from pygpukit.core.backend import ensure, is_inherited
+from pygpukit.core.device import get_device_info
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.scheduler import live, processes, request, units
 from pygpukit.scheduler.desk import Desk
@@ -26,6 +27,7 @@ from pygpukit.scheduler.task import Task, TaskStats
 from pygpukit.scheduler.views import SchedulerViews
 
 _PPM = 1_000_000
+_WORKERS = 4  # of each device
 _CLOSED = "this scheduler is closed; make a new one"
 
 
@@ -34,8 +36,10 @@ class Scheduler(SchedulerViews):
 
     sched_tick_ms, window_ms: milliseconds, more than 0; they change nothing. Dispatching follows events, and shares are
     measured over 10 ms, 100 ms and 1 s.
-    total_memory: bytes that tasks may reserve together, as an int or "8GB"; None = the device's memory.
-    workers: tasks that can run at a time. max_queue: tasks that can wait at a time; more are rejected with QueueFull.
+    devices: so many, from device 0 on; None = all that there are. Each has memory and compute of its own.
+    total_memory: bytes that tasks may reserve together on each device, as an int or "8GB"; None = its memory.
+    workers: tasks that can run at a time; None = 4 for each device. max_queue: tasks that can wait at a time; more are
+    rejected with QueueFull.
     Raises InvalidSpecError naming the field.
 
     start: the first submit() starts the dispatcher threads. With False nothing runs before start(), so that it can be
@@ -47,6 +51,8 @@ class Scheduler(SchedulerViews):
     deadline first; "shortest": the shortest run first, by estimate= or earlier runs of its name.
     admission: what becomes of a task that there is no room for. "in-order": those behind it wait, too; "first-fit":
     those that fit pass it; "at-once": it is Rejected (docs/scheduling.md, Policies).
+    placement: which devices tasks get that leave the choice, of those on which they fit. "spread": where the least is
+    reserved; "pack": where the most is, so that others stay whole (docs/devices.md).
     """
 
     def __init__(
@@ -55,29 +61,37 @@ class Scheduler(SchedulerViews):
         window_ms: float = 10.0,
         total_memory: units.MemoryLike = None,
         *,
-        workers: int = 4,
+        workers: int | None = None,
         max_queue: int = 1000,
         start: bool = True,
         order: str = "turns",
         admission: str = "in-order",
+        devices: SupportsIndex | None = None,
+        placement: str = "spread",
     ) -> None:
         self.sched_tick_ms = units.parse_positive(sched_tick_ms, "sched_tick_ms")
         self.window_ms = units.parse_positive(window_ms, "window_ms")
-        self.workers = units.parse_count(workers, "workers")
+        self.device_count = _device_count(devices)
+        self.workers = _WORKERS * self.device_count if workers is None else units.parse_count(workers, "workers")
         queue = units.parse_count(max_queue, "max_queue")
-        self.total_memory = (
-            _device_memory() if total_memory is None else units.parse_memory(total_memory, "total_memory")
+        memory = (
+            _memory_by_device(self.device_count)
+            if total_memory is None
+            else [units.parse_memory(total_memory, "total_memory")] * self.device_count
         )
+        self.total_memory = sum(memory)
         # Endings must be remembered for longer than it takes to read them.
         self.core: _core.SchedulerCore = _core.SchedulerCore(
-            self.total_memory,
+            memory[0],
             max_queue=queue,
             max_finished=max(4096, 2 * queue),
             workers=self.workers,
             order=units.parse_name(order, "order", _core.SchedulerCore.orders()),
             admission=units.parse_name(admission, "admission", _core.SchedulerCore.admissions()),
+            further_memory=memory[1:],
+            placement=units.parse_name(placement, "placement", _core.SchedulerCore.placements()),
         )
-        self.order, self.admission = order, admission
+        self.order, self.admission, self.placement = order, admission, placement
         self.closed = False
         self._starts = bool(start)  # with the next submission
         self._has_processes = False  # no submission asks for them before there can be any
@@ -113,6 +127,9 @@ class Scheduler(SchedulerViews):
         as run times so far tell, or estimate (seconds of run time), is Rejected. The waits for memory and share and for
         one of the workers count, those of unknown length as none.
         retry: how often to run `fn` again when it fails, after 10 ms, then 20 and so on up to 1 s.
+        device: where it runs, a number, a gp.cuda.Device or "cuda:1", or "any": whichever the placement chooses; None =
+        that of its partition, device 0 without one. devices: several, as so many, whichever, or as a list: `memory` and
+        `bandwidth` are then of each of them, and it gets all or waits (docs/devices.md).
         idempotent: `fn` may run twice: it starts over, once, when the worker of its partition was lost under it.
         task_id: an id of your own; None makes one. name: for dashboards; None = the function's.
 
@@ -247,12 +264,13 @@ class Scheduler(SchedulerViews):
         """Give a partition new limits, all of them, whatever runs in it. Raises InvalidSpecError naming the field.
 
         Tasks that hold more than the new limits keep it to their end; waiting ones that can never fit are Rejected. The
-        level of isolation stays.
+        level of isolation and the device stay.
         """
         identity = units.parse_text(partition_id, "partition_id")
         partition = self.partitions.get(identity)
         if partition is not None:
             limits.setdefault("isolation", partition.limits.isolation)
+            limits.setdefault("device", partition.limits.device)
         with fields_as_asked():
             self.partitions.resize_partition(identity, partition_limits(**limits))
         self._adjusted()
@@ -379,6 +397,21 @@ class Scheduler(SchedulerViews):
         return task.stats()
 
 
-def _device_memory() -> int:
+def _device_count(devices: SupportsIndex | None) -> int:
+    """All that there are, or the first so many. Raises InvalidSpecError for more than that."""
+    if devices is None and is_inherited():
+        return 1  # tasks can use none here, and say so
     ensure()
-    return native.memory_info()[1]
+    there = native.device_count()
+    count = there if devices is None else units.parse_count(devices, "devices")
+    if count > there:
+        raise InvalidSpecError(f"devices={count}; there are {there}, give as many or fewer", "devices")
+    return count
+
+
+def _memory_by_device(count: int) -> list[int]:
+    """Bytes of each: of the current one as the driver tells, of others as their facts do, which opens none of them."""
+    here = native.current_device()
+    return [
+        native.memory_info()[1] if device == here else get_device_info(device).total_memory for device in range(count)
+    ]

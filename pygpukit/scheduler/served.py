@@ -49,6 +49,7 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
     try:
         hosts = host.unpack(request["hosts"], descriptors[count:])
         arguments = take_over(request["segments"], descriptors[:count], request["arrays"], request["exports"])
+        native.set_device(request["device"])  # the partition's: arrays may be on others
         _limit_pool(request["memory"])
         receiver = CodeReceiver(arguments, hosts)
         receiver.open(request["functions"], request["namespaces"])
@@ -84,7 +85,9 @@ def _scheduled(call: tuple[Any, Any, Any], request: dict[str, Any]) -> Task:
     def work() -> Any:
         return function(*args, **kwargs)
 
-    task = _scheduler.submit(work, name=request["name"], bandwidth_limit=share, memory_limit=memory)
+    task = _scheduler.submit(
+        work, name=request["name"], bandwidth_limit=share, memory_limit=memory, device=request["device"]
+    )
     with contextlib.suppress(BaseException):  # it is in the task
         _scheduler.step()
     return task

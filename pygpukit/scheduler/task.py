@@ -169,6 +169,16 @@ class Task:
         return self.record.partition
 
     @property
+    def device(self) -> int | None:
+        """The first device that it is on; None while it leaves the choice and waits."""
+        return self.record.device
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """All devices that it is on, ascending; none while it leaves the choice and waits."""
+        return tuple(self.record.devices)
+
+    @property
     def priority(self) -> int:
         """Higher runs first; setting it is Scheduler.set_priority()."""
         return self.record.priority
@@ -270,6 +280,8 @@ class Task:
             bandwidth=record.share_ppm / _PPM,
             priority=record.priority,
             partition=record.partition,
+            device=record.device,
+            devices=tuple(record.devices),
             queue_position=int(record.detail.get("position", 0)),
             evicted_bytes=evicted,
             restored_bytes=restored,

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import SupportsFloat, SupportsIndex
 
-from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.device import DeviceLike, index_of
+from pygpukit.core.errors import DeviceMismatchError, InvalidSpecError
 from pygpukit.core.sizes import GB as GB
 from pygpukit.core.sizes import KB as KB
 from pygpukit.core.sizes import MB as MB
@@ -167,6 +168,29 @@ def parse_id(task: object, field: str = "task") -> str:
     if not isinstance(identity, str):
         raise InvalidSpecError(f"{field}: {task!r} is neither a task nor the id of one", field)
     return identity
+
+
+def parse_device(device: DeviceLike) -> int:
+    """The number of a device that is said as a number, a gp.cuda.Device or "cuda:1"."""
+    # Whether there is such a one is the core's to say, of its own devices.
+    if type(device) is int and device >= 0:
+        return device
+    try:
+        return index_of(device, "device")
+    except (DeviceMismatchError, TypeError) as error:
+        raise InvalidSpecError(str(error), "device") from None
+
+
+def parse_place(device: DeviceLike) -> int | list[int]:
+    """A device as SchedulerCore.submit() takes it: "any" is one, whichever."""
+    return 1 if device == "any" else [parse_device(device)]
+
+
+def parse_devices(devices: SupportsIndex | Iterable[DeviceLike]) -> int | list[int]:
+    """Devices as SchedulerCore.submit() takes them: how many, whichever, or which."""
+    if not isinstance(devices, (str, bytes)) and isinstance(devices, Iterable):
+        return [parse_device(device) for device in devices]
+    return parse_count(devices, "devices")  # type: ignore[arg-type]
 
 
 def parse_text(text: object, field: str) -> str:

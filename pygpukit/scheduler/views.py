@@ -26,6 +26,8 @@ _RECORD_FIELDS = (
     "memory_limit",
     "share_limit_ppm",
     "partition",
+    "device",
+    "devices",
     "policy",
     "priority",
     "deadline_ns",
@@ -49,6 +51,8 @@ class SchedulerViews:
     workers: int
     order: str
     admission: str
+    placement: str
+    device_count: int
     _desk: Desk
 
     @property
@@ -63,7 +67,8 @@ class SchedulerViews:
     def snapshot(self) -> dict[str, Any]:
         """Everything at one moment, as plain values: t_ns (the event ring's clock), next_sequence (of the next event),
         totals (counts by phase, bytes, parts per million), tasks (the records' fields), partitions by id, workers (as
-        worker_processes() tells), and devices: what the running tasks get of each.
+        worker_processes() tells), reservations (by device: bytes and parts per million, tasks that hold something,
+        running, waiting for it and for it among others) and devices: what the running tasks get of each.
 
         Of a task there: gpu_ns (device time between events), share_10ms, share_100ms and share_1s (fractions of the
         device in the last whole periods that are measured), waited_ns (for a turn), throttled_ns (held by its limit),
@@ -71,7 +76,7 @@ class SchedulerViews:
         yet to do) and the last throttles.
         """
         devices = shares.devices(self.core)
-        t_ns, next_sequence, totals, records = self.core.snapshot()
+        t_ns, next_sequence, totals, records, reservations = self.core.snapshot()
         return {
             "t_ns": t_ns,
             "next_sequence": next_sequence,
@@ -79,6 +84,7 @@ class SchedulerViews:
             "tasks": [{field: getattr(record, field) for field in _RECORD_FIELDS} for record in records],
             "partitions": self._partition_figures(),
             "workers": [record._asdict() for record in self.worker_processes()],
+            "reservations": reservations,
             "devices": devices,
             "kernels": slicer.report(),
         }
@@ -115,7 +121,8 @@ class SchedulerViews:
         partitions = self._partition_figures()
         tenants, depths = self.core.tenants(), self.core.depths()
         traffic, counters = _core.pool_traffic(), _core.counters()
-        return metrics.prometheus(self.core.stats(), partitions, tenants, depths, traffic, counters)
+        reserved = self.core.reservations()
+        return metrics.prometheus(self.core.stats(), partitions, tenants, depths, traffic, counters, reserved)
 
     def _partition_figures(self) -> dict[str, dict[str, float]]:
         partitions = {name: self.partitions.get(name) for name in self.partitions.partition_ids()}
@@ -129,6 +136,7 @@ class SchedulerViews:
                 "transfers_total": partition.usage.total_transfers,
                 "pending_transfers": partition.usage.pending_transfers,
                 "compute_seconds_total": partition.usage.compute_time_ms / 1e3,
+                "device": partition.limits.device,
                 "sms": partition.sms,
                 "sm_share": partition.sm_share,
                 "sm_switching": partition.sm_switching,
@@ -151,6 +159,8 @@ class SchedulerViews:
             "workers": self.workers,
             "order": self.order,
             "admission": self.admission,
+            "placement": self.placement,
+            "device_count": self.device_count,
         }
 
     @property
@@ -176,6 +186,10 @@ class SchedulerViews:
     def __repr__(self) -> str:
         stats = self.core.stats()
         counts = ", ".join(f"{stats[phase]} {phase}" for phase in ("queued", "admitted", "running", "succeeded"))
-        named = (("order", self.order, "turns"), ("admission", self.admission, "in-order"))
+        named = (
+            ("order", self.order, "turns"),
+            ("admission", self.admission, "in-order"),
+            ("placement", self.placement, "spread"),
+        )
         policies = "".join(f"; {field} {name}" for field, name, default in named if name != default)
         return f"Scheduler({counts}; {stats['reserved_memory']} of {self.total_memory} bytes reserved{policies})"

@@ -39,8 +39,9 @@ def test_the_function_gets_what_is_not_the_schedulers(scheduler):
         "memory_limit": "3KB",
         "bandwidth_limit": 0.3,
         "estimate": 0.5,
+        "device": 0,
     }
-    assert sorted(given) == sorted(ASKED)
+    assert sorted([*given, "devices"]) == sorted(ASKED)
     scheduler.create_partition("p", memory="1MB", bandwidth=0.5)
     task = scheduler.submit(lambda *args, **kwargs: (args, kwargs), 1, 2, x=3, memories=4, **given)
     record = task.record

@@ -81,7 +81,7 @@ def test_snapshot_has_partitions(scheduler):
     figures = {"memory_used_bytes": 10 << 20, "memory_quota_bytes": 50 << 20, "unfinished_tasks": 1}
     figures |= {"sms": 0, "sm_share": 0.0, "sm_switching": False, "sm_switch_ns": 0}
     figures |= {"kernels_total": 0, "pending_kernels": 0, "transfers_total": 0, "pending_transfers": 0}
-    figures |= {"compute_seconds_total": 0.0}
+    figures |= {"compute_seconds_total": 0.0, "device": 0}
     assert scheduler.snapshot()["partitions"] == {"half": figures}
     assert 'pygpukit_partition_memory_used_bytes{partition="half"} 10485760' in scheduler.prometheus().splitlines()
 

@@ -3,7 +3,7 @@
 mod scheduler_support;
 
 use pygpukit_core::partition::{Isolation, Limits};
-use pygpukit_core::scheduler::{Outcome, Phase, Reason, TaskSpec, TaskTable};
+use pygpukit_core::scheduler::{Config, Outcome, Phase, Reason, TaskSpec, TaskTable};
 use scheduler_support::*;
 
 #[test]
@@ -230,4 +230,27 @@ fn a_new_first_of_a_line_lets_pass_at_once_whom_the_one_before_held_back() {
     table.submit(within("p", urgent("over the bound", 80, 3)), 0).unwrap();
     let last = *log.lock().unwrap().last().unwrap(); // no other call has been made
     assert_eq!((last.0, last.2), (held_back.number, Phase::Admitted));
+}
+
+#[test]
+fn who_ended_keeps_its_device_when_its_partition_goes() {
+    let config = Config {
+        further_memory: vec![100; 2],
+        ..Config::new(100)
+    };
+    let (mut table, _) = table(config);
+    let on = |device| Limits {
+        device,
+        ..Limits::new(40, 0)
+    };
+    create(&mut table, "p", on(2));
+    table.submit(within("p", asks("a", 10, 0)), 0).unwrap();
+    next(&mut table, 1).unwrap();
+    table.finish("a", Outcome::Succeeded, 2).unwrap();
+    table
+        .with_partitions(3, |partitions| partitions.delete("p").map(drop))
+        .unwrap();
+    assert_eq!(table.get("a", 3).unwrap().devices.first, Some(2));
+    create(&mut table, "q", on(1)); // in its slot
+    assert_eq!(table.snapshot(3)[0].devices.first, Some(2));
 }

@@ -14,8 +14,8 @@ use crate::task_account::{PartitionAccounts, TaskAccount};
 struct Entered {
     /// Handed out by address.
     context: Arc<TaskContext>,
-    /// Of one that asked for memory, is limited in it, has a priority or a partition.
-    account: Option<TaskAccount>,
+    /// Of one that asked for memory, is limited in it, has a priority or a partition: one for each device that it is on.
+    accounts: Vec<TaskAccount>,
 }
 
 /// From their start to their end.
@@ -30,7 +30,8 @@ impl EnteredTasks {
         self.accounts.clone()
     }
 
-    /// The handle of the task's context, and its account on the device, 0 when it has none; both are valid until leave().
+    /// The handle of the task's context, and its account on the device, 0 when it has none; both are valid until leave(). Once for each of
+    /// its devices.
     pub fn enter(
         &self,
         py: Python<'_>,
@@ -45,7 +46,13 @@ impl EnteredTasks {
             Arc::as_ptr(&context) as u64,
             account.as_ref().map_or(0, TaskAccount::id),
         );
-        self.lock().insert(id.clone(), Entered { context, account });
+        let mut entered = self.lock();
+        let entry = entered.entry(id.clone()).or_insert_with(|| Entered {
+            context,
+            accounts: Vec::new(),
+        });
+        entry.accounts.extend(account);
+        drop(entered);
         self.promise(scheduler, &id); // it may have been adjusted since its terms were read
         Ok(handles)
     }
@@ -61,8 +68,7 @@ impl EnteredTasks {
     /// What a task under way may count on is what its terms say now. One that began without an account gets one with its next run.
     pub fn promise(&self, scheduler: &Scheduler, id: &str) {
         let entered = self.lock();
-        let account = entered.get(id).and_then(|entered| entered.account.as_ref());
-        if let Some(account) = account {
+        for account in entered.get(id).iter().flat_map(|entered| &entered.accounts) {
             account.promise(
                 scheduler
                     .memory_terms(id)
@@ -71,11 +77,18 @@ impl EnteredTasks {
         }
     }
 
-    /// What the account of a task holds: None where no thread of this process is in the task, Some(None) where it has no account.
+    /// What the accounts of a task hold together: None where no thread of this process is in the task, Some(None) where it has none.
     pub fn held(&self, id: &str) -> Option<Option<AccountUse>> {
         let entered = self.lock();
         let entered = entered.get(id)?;
-        Some(entered.account.as_ref().and_then(TaskAccount::held))
+        let held = entered.accounts.iter().filter_map(TaskAccount::held);
+        Some(held.reduce(|sum, more| AccountUse {
+            used: sum.used + more.used,
+            blocks: sum.blocks + more.blocks,
+            evicted: sum.evicted + more.evicted,
+            evicted_since_ns: sum.evicted_since_ns.max(more.evicted_since_ns),
+            ..sum
+        }))
     }
 
     /// The account that what a task allocates counts for; None where nothing is said of its memory.

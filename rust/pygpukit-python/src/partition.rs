@@ -94,11 +94,12 @@ impl PartitionManager {
         }
         call(&mut self.read(core::PartitionManager::clone), limits.clone())?; // or they would be moved in vain
         if alone {
-            holdings.take(id, limits.share_ppm)?;
+            holdings.take(id, limits.share_ppm, limits.device as i32)?;
         }
+        let device = limits.device as i32; // no change has moved it: `call` has been tried
         if let Err(error) = self.with(|manager| call(manager, limits)) {
             match before {
-                Some(before) => drop(holdings.take(id, before.asked_ppm)),
+                Some(before) => drop(holdings.take(id, before.asked_ppm, device)),
                 None => holdings.release(id),
             }
             return Err(error);

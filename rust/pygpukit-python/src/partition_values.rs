@@ -25,6 +25,8 @@ pub struct PartitionLimits {
     /// (bytes, share) over the quota, and of an unused quota for others.
     pub borrow: (u64, f64),
     pub lend: (u64, f64),
+    /// The device that it is a part of.
+    pub device: u32,
 }
 
 impl PartitionLimits {
@@ -40,6 +42,7 @@ impl PartitionLimits {
             isolation: limits.isolation.name().to_string(),
             borrow: pair(limits.borrow),
             lend: pair(limits.lend),
+            device: limits.device,
         }
     }
 
@@ -65,6 +68,7 @@ impl PartitionLimits {
             priorities: self.priorities,
             weight: self.weight,
             isolation,
+            device: self.device,
         })
     }
 }
@@ -73,7 +77,7 @@ impl PartitionLimits {
 impl PartitionLimits {
     #[new]
     #[pyo3(signature = (memory_quota=0, compute_share=1.0, bandwidth_share=1.0, max_streams=16, *, priorities=(i32::MIN, i32::MAX),
-        weight=1, isolation=OwnText("shared".to_string()), borrow=(0, 0.0), lend=(0, 0.0)))]
+        weight=1, isolation=OwnText("shared".to_string()), borrow=(0, 0.0), lend=(0, 0.0), device=0))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn new(
         py: Python<'_>,
@@ -86,6 +90,7 @@ impl PartitionLimits {
         isolation: OwnText,
         borrow: (u64, f64),
         lend: (u64, f64),
+        device: u32,
     ) -> PyResult<PartitionLimits> {
         let limits = PartitionLimits {
             memory_quota,
@@ -97,6 +102,7 @@ impl PartitionLimits {
             isolation: isolation.0,
             borrow,
             lend,
+            device,
         };
         limits.to_core(py).map(|_| limits)
     }

@@ -45,6 +45,30 @@ pub struct SchedulerCore {
     holdings: Arc<Holdings>,
 }
 
+type Dict<'py> = Bound<'py, PyDict>;
+type Moment<'py> = (u64, u64, Dict<'py>, Vec<TaskRecord>, Vec<Dict<'py>>);
+
+fn device_dicts<'py>(py: Python<'py>, views: &[core::DeviceView]) -> PyResult<Vec<Dict<'py>>> {
+    let dicts = views.iter().map(|view| scheduler_figures::fields(py, &view.fields()));
+    dicts.collect()
+}
+
+/// The devices of a submission, as Python says them.
+#[derive(FromPyObject)]
+enum AskedDevices {
+    Count(u32),
+    Numbers(Vec<u32>),
+}
+
+impl From<AskedDevices> for core::Devices {
+    fn from(asked: AskedDevices) -> core::Devices {
+        match asked {
+            AskedDevices::Count(count) => core::Devices::Any(count),
+            AskedDevices::Numbers(numbers) => core::Devices::All(numbers),
+        }
+    }
+}
+
 fn task_error(error: core::TaskError) -> PyErr {
     match error {
         core::TaskError::Unknown { .. } => PyKeyError::new_err(error.to_string()),
@@ -65,7 +89,8 @@ impl SchedulerCore {
 #[pymethods]
 impl SchedulerCore {
     #[new]
-    #[pyo3(signature = (total_memory, total_share_ppm=1_000_000, max_queue=1000, max_finished=4096, workers=0, order=None, admission=None))]
+    #[pyo3(signature = (total_memory, total_share_ppm=1_000_000, max_queue=1000, max_finished=4096, workers=0, order=None, admission=None,
+        further_memory=Vec::new(), placement=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn new(
         py: Python<'_>,
@@ -76,10 +101,13 @@ impl SchedulerCore {
         workers: usize,
         order: Option<Text<'_>>,
         admission: Option<Text<'_>>,
+        further_memory: Vec<u64>,
+        placement: Option<Text<'_>>,
     ) -> PyResult<SchedulerCore> {
         let ordinal = live::next_ordinal();
         let config = core::Config {
             total_memory,
+            further_memory,
             total_share_ppm,
             workers,
             max_queue,
@@ -95,6 +123,9 @@ impl SchedulerCore {
             table.watch(health::of_process());
             if let Some(name) = admission {
                 table.set_admission(core::admission_named(&name)?);
+            }
+            if let Some(name) = placement {
+                table.set_placement(core::Placement::from_name(&name)?);
             }
             order.map_or(Ok(()), |name| table.set_order(&name))
         });
@@ -122,10 +153,17 @@ impl SchedulerCore {
         core::admission_names()
     }
 
+    /// Names for `placement`; the first is the default.
+    #[staticmethod]
+    fn placements() -> Vec<&'static str> {
+        core::Placement::ALL.map(core::Placement::name).to_vec()
+    }
+
     /// Takes in a task under a new id: true, or false when it was Rejected. Its record is made when get() asks for it. `policy=None`
-    /// derives the class; `retry` is (retries, first pause in ns, longest pause in ns).
+    /// derives the class; `retry` is (retries, first pause in ns, longest pause in ns). devices: a number is so many, whichever; a list is
+    /// those; None is that of its partition.
     #[pyo3(signature = (id, name, memory_bytes, share_ppm, partition=Text::from(""), policy=None, priority=0, depends_on=None, deadline_ns=0,
-        idempotent=false, memory_limit=None, share_limit_ppm=None, run_ns=0, retry=None))]
+        idempotent=false, memory_limit=None, share_limit_ppm=None, run_ns=0, retry=None, devices=None))]
     #[allow(clippy::too_many_arguments)] // the keyword arguments of one Python call
     fn submit(
         &self,
@@ -144,6 +182,7 @@ impl SchedulerCore {
         share_limit_ppm: Option<u32>,
         run_ns: u64,
         retry: Option<(u32, u64, u64)>,
+        devices: Option<AskedDevices>,
     ) -> PyResult<bool> {
         let request = Reservation {
             memory_bytes,
@@ -177,6 +216,7 @@ impl SchedulerCore {
             policy,
             priority,
             partition: (*partition).into(),
+            devices: devices.map_or(core::Devices::OfPartition, AskedDevices::into),
             depends_on: depends_on.into_iter().flatten().map(|task| task.0.into()).collect(),
             deadline_ns,
             run_ns,
@@ -359,20 +399,24 @@ impl SchedulerCore {
             .call(|table, _| table.partitions().worker_partition(&partition).map(str::to_string))
     }
 
-    /// What native.enter_context() takes, valid until the task is finished: the handle of its scheduling context, and the account in the
-    /// device's pool that its blocks count for, 0 when it has none. tenant: the interned name that the pool calls it by.
+    /// What native.enter_context() takes on a device, valid until the task is finished: the handle of its scheduling context, and the
+    /// account in the device's pool that its blocks count for, 0 when it has none. tenant: the interned name that the pool calls it by.
+    /// Of a task of several devices: once for each.
     fn enter(&self, py: Python<'_>, start: &TaskStart, tenant: u32, device: i32) -> PyResult<(u64, u64)> {
         self.entered
             .enter(py, &self.scheduler, start.0.context.clone(), tenant, device)
     }
 
-    /// One moment: (nanoseconds, sequence number of the next event, counts and sums, every task), nothing between them.
-    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<(u64, u64, Bound<'py, PyDict>, Vec<TaskRecord>)> {
-        let moment =
-            |table: &mut core::TaskTable, now| (now, table.stats(now), table.snapshot(now), Ring::global().head());
-        let (now, stats, tasks, next) = self.scheduler.call(moment);
+    /// One moment: (nanoseconds, sequence number of the next event, counts and sums, every task, what is reserved on each device),
+    /// nothing between them.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Moment<'py>> {
+        let moment = |table: &mut core::TaskTable, now| {
+            let (stats, tasks) = (table.stats(now), table.snapshot(now));
+            (now, stats, tasks, table.device_views(now), Ring::global().head())
+        };
+        let (now, stats, tasks, views, next) = self.scheduler.call(moment);
         let tasks = tasks.into_iter().map(TaskRecord).collect();
-        Ok((now, next, totals(py, &stats)?, tasks))
+        Ok((now, next, totals(py, &stats)?, tasks, device_dicts(py, &views)?))
     }
 
     /// Events of its tasks from the event ring, from sequence number `since` on: those found, as tuples that begin with their kind, the
@@ -415,18 +459,24 @@ impl SchedulerCore {
 
     /// The multiprocessors that a task of a partition runs on ("" for the default); leave_space() when its work has ended. None while
     /// no backend is open.
-    fn enter_space(&self, partition: Text<'_>) -> Option<Space> {
+    fn enter_space(&self, partition: Text<'_>, device: i32) -> Option<Space> {
         if !partition.is_empty() {
-            return self.holdings.enter(Some(&partition));
+            return self.holdings.enter(Some(&partition), device);
         }
         let default = self
             .scheduler
             .call(|table, _| table.partitions().default_partition().map(|p| p.id.clone()));
-        self.holdings.enter(default.as_deref())
+        self.holdings.enter(default.as_deref(), device)
     }
 
     fn leave_space(&self, space: &Space) {
         self.holdings.leave(space);
+    }
+
+    /// What is reserved on each device and how many tasks are there: a dict each.
+    fn reservations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let views = self.scheduler.call(|table, now| table.device_views(now));
+        device_dicts(py, &views)
     }
 
     /// Its partitions, to read and to change.

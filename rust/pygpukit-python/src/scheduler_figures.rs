@@ -12,11 +12,15 @@ use crate::gate;
 use crate::sms;
 
 pub fn totals<'py>(py: Python<'py>, stats: &core::Stats) -> PyResult<Bound<'py, PyDict>> {
-    let totals = PyDict::new(py);
-    for (name, value) in stats.fields() {
-        totals.set_item(name, value)?;
+    fields(py, &stats.fields())
+}
+
+pub fn fields<'py>(py: Python<'py>, fields: &[(&'static str, u64)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in fields {
+        dict.set_item(name, value)?;
     }
-    Ok(totals)
+    Ok(dict)
 }
 
 /// What the tasks of each name used and wait for, and what they got of the devices over the last 10 ms, 100 ms and 1 s.

@@ -10,9 +10,6 @@ use pyo3::prelude::*;
 
 use crate::table::TableDriver;
 
-/// Tasks run on this device unless they choose another themselves, where no partition has multiprocessors.
-const DEVICE: i32 = 0;
-
 static DEVICES: Mutex<Option<HashMap<i32, Arc<core::Spaces>>>> = Mutex::new(None);
 static NEXT_OWNER: AtomicU64 = AtomicU64::new(core::REST + 1);
 
@@ -74,7 +71,8 @@ impl Space {
 /// The owners behind the `sm` partitions of one scheduler, by partition.
 #[derive(Default)]
 pub struct Holdings {
-    owners: Mutex<BTreeMap<String, u64>>,
+    /// (device, owner).
+    owners: Mutex<BTreeMap<String, (i32, u64)>>,
     /// Held over a change of a partition, from the first look to the last step.
     changing: Mutex<()>,
 }
@@ -84,32 +82,34 @@ impl Holdings {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn owners(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+    fn owners(&self) -> MutexGuard<'_, BTreeMap<String, (i32, u64)>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn owner(&self, id: &str) -> Option<u64> {
+    fn owner(&self, id: &str) -> Option<(i32, u64)> {
         self.owners().get(id).copied()
     }
 
     /// Multiprocessors for a partition, new or other ones.
-    pub fn take(&self, id: &str, share_ppm: u32) -> Result<core::SmGrant, core::SpecError> {
-        let spaces = device(DEVICE).ok_or_else(|| core::SpecError {
+    pub fn take(&self, id: &str, share_ppm: u32, on: i32) -> Result<core::SmGrant, core::SpecError> {
+        let spaces = device(on).ok_or_else(|| core::SpecError {
             field: "isolation",
             message: "'sm' is not available: no backend is open".into(),
         })?;
         let owner = self
             .owner(id)
-            .unwrap_or_else(|| NEXT_OWNER.fetch_add(1, Ordering::Relaxed));
+            .map_or_else(|| NEXT_OWNER.fetch_add(1, Ordering::Relaxed), |(_, owner)| owner);
         let grant = spaces.take(owner, share_ppm)?;
-        self.owners().insert(id.to_string(), owner);
+        self.owners().insert(id.to_string(), (on, owner));
         Ok(grant)
     }
 
     pub fn release(&self, id: &str) {
         let owner = self.owners().remove(id);
-        if let (Some(owner), Some(spaces)) = (owner, device(DEVICE)) {
-            spaces.release(owner);
+        if let Some((on, owner)) = owner {
+            if let Some(spaces) = device(on) {
+                spaces.release(owner);
+            }
         }
     }
 
@@ -119,13 +119,14 @@ impl Holdings {
     }
 
     pub fn view(&self, id: &str) -> Option<core::SpaceView> {
-        device(DEVICE)?.view(self.owner(id)?)
+        let (on, owner) = self.owner(id)?;
+        device(on)?.view(owner)
     }
 
-    /// Where a task of a partition runs; with None, where those of no partition do.
-    pub fn enter(&self, id: Option<&str>) -> Option<Space> {
-        let owner = id.and_then(|id| self.owner(id)).unwrap_or(core::REST);
-        let space = device(DEVICE)?.enter(owner);
+    /// Where a task of a partition runs on a device; with None, where those of no partition do.
+    pub fn enter(&self, id: Option<&str>, on: i32) -> Option<Space> {
+        let owner = id.and_then(|id| self.owner(id)).filter(|(device, _)| *device == on);
+        let space = device(on)?.enter(owner.map_or(core::REST, |(_, owner)| owner));
         Some(Space { space })
     }
 

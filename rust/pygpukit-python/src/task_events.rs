@@ -31,10 +31,18 @@ impl TableLog {
     }
 }
 
+/// The device of a record of a task that has none yet.
+const NO_DEVICE: u16 = u16::MAX;
+
+fn device_of(device: Option<u32>) -> u16 {
+    device.map_or(NO_DEVICE, |device| device as u16)
+}
+
 impl core::Observer for TableLog {
     fn transition(&mut self, transition: &core::Transition<'_>) {
         let event = Event {
             kind: kind::TASK,
+            device: device_of(transition.device),
             name: self.number_of(transition.name),
             a: transition.number,
             b: transition.from.code() << 8 | transition.to.code(),
@@ -47,10 +55,12 @@ impl core::Observer for TableLog {
     fn moved(&mut self, moved: &core::Move<'_>) {
         let event = Event {
             kind: kind::QUEUE,
+            device: device_of(moved.device),
             name: Interner::global().intern(moved.partition),
             a: moved.number,
             b: moved.place,
             c: moved.depth << 1 | u64::from(moved.came),
+            line: moved.line,
             ..Event::default()
         };
         Ring::global().push(moved.t_ns, &event);
@@ -209,18 +219,32 @@ impl Reader<'_> {
     fn event<'py>(&self, py: Python<'py>, tasks: &Tasks, record: &Record) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let (seq, t_ns) = (record.seq, record.t_ns);
         let Event { a, b, c, device, .. } = record.event;
+        let place = (device != NO_DEVICE).then_some(device);
         let event = match record.event.kind {
             kind::TASK => {
                 let phase = |code: u64| core::Phase::ALL[code as usize % core::Phase::COUNT].name();
                 let reason = core::Reason::ALL.iter().find(|reason| reason.code() == c);
                 let reason = reason.map_or("", |reason| reason.name());
                 let name = name_of(record.event.name);
-                ("task", seq, t_ns, a, name, phase(b >> 8), phase(b & 255), reason).into_pyobject(py)?
+                ("task", seq, t_ns, a, name, phase(b >> 8), phase(b & 255), reason, place).into_pyobject(py)?
             }
             kind::QUEUE => {
                 let partition = name_of(record.event.name);
-                let (came, depth) = (c & 1 == 1, c >> 1);
-                ("queue", seq, t_ns, a, tasks.name(a), partition, came, b, depth).into_pyobject(py)?
+                let (came, depth, line) = (c & 1 == 1, c >> 1, record.event.line);
+                (
+                    "queue",
+                    seq,
+                    t_ns,
+                    a,
+                    tasks.name(a),
+                    partition,
+                    came,
+                    b,
+                    depth,
+                    place,
+                    line,
+                )
+                    .into_pyobject(py)?
             }
             kind::THROTTLE => {
                 let holds = record.event.line;

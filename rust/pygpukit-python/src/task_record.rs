@@ -70,6 +70,16 @@ impl TaskRecord {
     fn partition(&self) -> &str {
         &self.0.partition
     }
+    /// The first device that it is on; None while it leaves the choice and waits.
+    #[getter]
+    fn device(&self) -> Option<u32> {
+        self.0.devices.first
+    }
+    /// All that it is on, ascending.
+    #[getter]
+    fn devices(&self) -> Vec<u32> {
+        self.0.devices.iter().collect()
+    }
     #[getter]
     fn policy(&self) -> &'static str {
         self.0.policy.name()

@@ -22,6 +22,11 @@ impl TaskStart {
     fn partition(&self) -> &str {
         &self.0.partition
     }
+    /// Those that it is on, ascending.
+    #[getter]
+    fn devices(&self) -> Vec<u32> {
+        self.0.devices.iter().collect()
+    }
     /// It is of the class Guaranteed.
     #[getter]
     fn guaranteed(&self) -> bool {

@@ -154,6 +154,26 @@ impl Ledger {
         short_of(request, own, shared)
     }
 
+    /// How far the request is from fitting: what the resource that is shortest lacks, in parts per million of the device; 0 when it fits.
+    pub fn lack_ppm(&self, account: usize, request: Reservation) -> u64 {
+        let books = self.books(account);
+        let lack = |i: usize, asked: u64| {
+            let own = books.cap[i].saturating_sub(books.used[i]);
+            let shared = self.total[i] - (self.committed[i] - books.committed(i)) - books.used[i];
+            let short = u128::from(asked.saturating_sub(own.min(shared)));
+            // Rounded up: what does not fit lacks something.
+            (short * 1_000_000).div_ceil(u128::from(self.total[i].max(1))) as u64
+        };
+        let asked = request.amounts();
+        lack(0, asked[0]).max(lack(1, asked[1]))
+    }
+
+    /// The part of the device that is reserved, in parts per million: of the resource of which that is more.
+    pub fn reserved_ppm(&self) -> u64 {
+        let part = |i: usize| u128::from(self.reserved[i]) * 1_000_000 / u128::from(self.total[i].max(1));
+        part(0).max(part(1)) as u64
+    }
+
     /// What stands in the way even when nothing at all is reserved.
     pub fn shortage_when_empty(&self, account: usize, request: Reservation) -> Option<Shortage> {
         let books = self.books(account);

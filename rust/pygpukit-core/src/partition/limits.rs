@@ -28,6 +28,8 @@ pub struct Limits {
     /// Turns at the dispatcher, relative to other partitions with Admitted tasks of the same priority.
     pub weight: u32,
     pub isolation: Isolation,
+    /// The device that it is a part of.
+    pub device: u32,
 }
 
 impl Limits {
@@ -43,6 +45,7 @@ impl Limits {
             priorities: (i32::MIN, i32::MAX),
             weight: 1,
             isolation: Isolation::Shared,
+            device: 0,
         }
     }
 

@@ -1,6 +1,7 @@
-//! PartitionManager: the partitions of one device, their numbers ("slots") and the ledger of what their tasks reserve.
+//! PartitionManager: the partitions of all devices, their numbers ("slots") and a ledger a device of what their tasks reserve.
 
 use super::activity::Activity;
+use super::devices::{Devices, Site};
 use super::error::SpecError;
 use super::isolation::Isolation;
 use super::ledger::{Account, Ledger, Reservation, Resource, Shortage};
@@ -11,12 +12,17 @@ use crate::hash::Seeded;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The slot of tasks that name no partition while no default is set: they have what no partition keeps for itself.
+/// The slot of tasks that name neither a partition nor a device, while no default is set. Device k's tasks without a partition have
+/// slot k, and there what no partition of the device keeps for itself.
 pub const DEFAULT_SLOT: usize = 0;
 
 #[derive(Clone, Debug)]
 pub struct PartitionConfig {
+    /// Of device 0.
     pub total_memory: u64,
+    /// Of devices 1, 2 and so on.
+    pub further_memory: Vec<u64>,
+    /// Of each device.
     pub total_share_ppm: u32,
     /// How much may be promised, in parts per million of the device. Over 10^6, quotas are bounds and no promises: none keeps
     /// anything for itself.
@@ -29,9 +35,21 @@ impl PartitionConfig {
     pub fn new(total_memory: u64, total_share_ppm: u32) -> PartitionConfig {
         PartitionConfig {
             total_memory,
+            further_memory: Vec::new(),
             total_share_ppm,
             promise_ppm: WHOLE_SHARE_PPM.into(),
             isolation: vec![Isolation::Shared],
+        }
+    }
+
+    pub fn devices(&self) -> usize {
+        1 + self.further_memory.len()
+    }
+
+    pub fn memory_of(&self, device: usize) -> u64 {
+        match device {
+            0 => self.total_memory,
+            device => self.further_memory[device - 1],
         }
     }
 
@@ -91,7 +109,8 @@ const QUOTAS: [Quota; 3] = [
 #[derive(Clone, Debug)]
 pub struct PartitionManager {
     config: PartitionConfig,
-    ledger: Ledger,
+    /// By device.
+    ledgers: Vec<Ledger>,
     slots: Vec<Option<Partition>>,
     ids: HashMap<String, usize, Seeded>,
     default: usize,
@@ -99,32 +118,11 @@ pub struct PartitionManager {
 
 impl PartitionManager {
     pub fn new(config: PartitionConfig) -> PartitionManager {
-        let mut ledger = Ledger::new(config.total_memory, config.total_share_ppm);
-        let cap = Reservation {
-            memory_bytes: config.total_memory,
-            share_ppm: config.total_share_ppm,
-        };
-        let everything = Account {
-            kept: Reservation::default(),
-            cap,
-        };
-        ledger.open(DEFAULT_SLOT, everything).expect("it keeps nothing");
-        let rest = Partition {
-            id: String::new(),
-            name: String::new(),
-            limits: Limits {
-                max_streams: u32::MAX,
-                ..Limits::new(cap.memory_bytes, cap.share_ppm)
-            },
-            tasks: 0,
-            occupied: 0,
-            sm_ppm: 0,
-            activity: Arc::default(),
-        };
+        let (ledgers, rests) = (0..config.devices()).map(|device| opened(&config, device)).unzip();
         PartitionManager {
             config,
-            ledger,
-            slots: vec![Some(rest)],
+            ledgers,
+            slots: rests,
             ids: HashMap::default(),
             default: DEFAULT_SLOT,
         }
@@ -188,6 +186,11 @@ impl PartitionManager {
             let message = format!("'{id}' is '{level}' and cannot become '{asked}'; create another partition");
             return Err(SpecError::new("isolation", message));
         }
+        let (device, asked) = (self.at(slot).limits.device, limits.device);
+        if device != asked {
+            let message = format!("'{id}' is on device {device} and cannot move to {asked}; create another partition");
+            return Err(SpecError::new("device", message));
+        }
         self.check(&limits, Some(slot))?;
         self.open(slot, &limits)?;
         self.at_mut(slot).limits = limits;
@@ -215,7 +218,7 @@ impl PartitionManager {
             kept: Reservation::default(),
             cap: Reservation::default(),
         };
-        self.ledger.open(slot, nothing).expect("it keeps nothing");
+        self.ledger_mut(slot).open(slot, nothing).expect("it keeps nothing");
         self.ids.remove(id);
         if self.default == slot {
             self.default = DEFAULT_SLOT;
@@ -256,7 +259,8 @@ impl PartitionManager {
 
     /// What the tasks of a partition have reserved.
     pub fn used(&self, id: &str) -> Option<Reservation> {
-        Some(self.ledger.used(*self.ids.get(id)?))
+        let slot = *self.ids.get(id)?;
+        Some(self.ledger(slot).used(slot))
     }
 
     pub fn stats(&self) -> PartitionStats {
@@ -266,7 +270,10 @@ impl PartitionManager {
                 *sum += of(&self.at(slot).limits);
             }
         }
-        let totals = self.promisable();
+        let totals = (0..self.config.devices())
+            .map(|device| self.promisable(device))
+            .reduce(|sum, more| std::array::from_fn(|i| sum[i].saturating_add(more[i])))
+            .expect("there is a device");
         PartitionStats {
             partitions: self.ids.len(),
             active: self.ids.values().filter(|&&slot| self.at(slot).tasks > 0).count(),
@@ -292,6 +299,57 @@ impl PartitionManager {
         }
     }
 
+    /// Where a task of a partition (the empty id is the default) that asks for these devices may be. An Err says what cannot be.
+    pub(crate) fn site_of(&self, id: &str, devices: &Devices) -> Result<Site, SpecError> {
+        let slot = self.slot_of(id)?;
+        let (home, count) = (self.at(slot).limits.device as usize, self.config.devices());
+        let mut asked: Vec<usize> = match devices {
+            Devices::OfPartition => return Ok(Site::One(slot)),
+            Devices::Any(n) if (1..=count).contains(&(*n as usize)) => match *n as usize {
+                1 if count == 1 || !id.is_empty() => return Ok(Site::One(slot)),
+                n if n == count => (0..count).collect(),
+                n if id.is_empty() => return Ok(Site::Any(n)),
+                _ => Vec::new(), // of a partition, which has one: refused below
+            },
+            Devices::Any(n) => {
+                let message = format!("{n} asked for; give 1 to {count}, as many as this scheduler has");
+                return Err(SpecError::new("devices", message));
+            }
+            Devices::All(asked) => asked.iter().map(|&device| device as usize).collect(),
+        };
+        asked.sort_unstable();
+        asked.dedup();
+        if let Some(unknown) = asked.iter().find(|&&device| device >= count) {
+            let message = format!("no device {unknown}; this scheduler has {count}, from 0 on");
+            return Err(SpecError::new("devices", message));
+        }
+        if asked == [home] {
+            return Ok(Site::One(slot));
+        }
+        if !id.is_empty() {
+            let message = format!("partition '{id}' is on device {home} alone; ask for that, or for no partition");
+            return Err(SpecError::new("devices", message));
+        }
+        match asked[..] {
+            [] => Err(SpecError::new("devices", "none; give a device or several".into())),
+            [device] => Ok(Site::One(device)),
+            _ => Ok(Site::All(asked.into())),
+        }
+    }
+
+    pub(crate) fn devices(&self) -> usize {
+        self.config.devices()
+    }
+
+    pub(crate) fn device_of(&self, slot: usize) -> usize {
+        self.at(slot).limits.device as usize
+    }
+
+    /// It is no partition's: its tasks have what none keeps.
+    pub(crate) fn is_rest(&self, slot: usize) -> bool {
+        slot < self.config.devices()
+    }
+
     /// The partition whose tasks those of this id are (the empty one is the default), if they run in a worker process.
     pub fn worker_partition(&self, id: &str) -> Option<&str> {
         let partition = self.at(self.slot_of(id).ok()?);
@@ -306,12 +364,19 @@ impl PartitionManager {
         self.slots[slot].as_mut().expect("a partition with tasks stays")
     }
 
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.ledger
+    /// Of a slot's device.
+    pub(crate) fn ledger(&self, slot: usize) -> &Ledger {
+        &self.ledgers[self.device_of(slot)]
     }
 
-    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
-        &mut self.ledger
+    pub(crate) fn ledger_mut(&mut self, slot: usize) -> &mut Ledger {
+        let device = self.device_of(slot);
+        &mut self.ledgers[device]
+    }
+
+    /// By device.
+    pub(crate) fn ledgers(&self) -> &[Ledger] {
+        &self.ledgers
     }
 
     fn slot(&self, id: &str) -> Result<usize, SpecError> {
@@ -326,16 +391,16 @@ impl PartitionManager {
         })
     }
 
-    /// How much of each quota may be promised in all.
-    fn promisable(&self) -> [u64; 3] {
-        let device = &self.config;
+    /// How much of each quota may be promised in all on a device.
+    fn promisable(&self, device: usize) -> [u64; 3] {
+        let config = &self.config;
         let totals = [
-            device.total_memory,
-            device.total_share_ppm.into(),
+            config.memory_of(device),
+            config.total_share_ppm.into(),
             WHOLE_SHARE_PPM.into(),
         ];
         totals.map(|total| {
-            let scaled = u128::from(total) * u128::from(device.promise_ppm) / u128::from(WHOLE_SHARE_PPM);
+            let scaled = u128::from(total) * u128::from(config.promise_ppm) / u128::from(WHOLE_SHARE_PPM);
             u64::try_from(scaled).unwrap_or(u64::MAX)
         })
     }
@@ -343,8 +408,14 @@ impl PartitionManager {
     /// The limits by themselves, and the sums of quotas with them in the place of `slot`.
     fn check(&self, limits: &Limits, slot: Option<usize>) -> Result<(), SpecError> {
         limits.check(&self.config.isolation)?;
-        for (total, (field, of, words)) in self.promisable().into_iter().zip(QUOTAS) {
-            let others = self.ids.values().filter(|&&other| Some(other) != slot);
+        let (device, count) = (limits.device, self.config.devices());
+        if device as usize >= count {
+            let message = format!("no device {device}; this scheduler has {count}, from 0 on");
+            return Err(SpecError::new("device", message));
+        }
+        let there = |&&other: &&usize| Some(other) != slot && self.at(other).limits.device == device;
+        for (total, (field, of, words)) in self.promisable(device as usize).into_iter().zip(QUOTAS) {
+            let others = self.ids.values().filter(there);
             let left = total - others.map(|&other| of(&self.at(other).limits)).sum::<u64>();
             let asked = of(limits);
             if asked > left {
@@ -361,14 +432,44 @@ impl PartitionManager {
         if self.config.overcommits() {
             account.kept = Reservation::default();
         }
-        self.ledger.open(slot, account).map_err(|short: Shortage| {
-            let (field, words): (_, Words) = match short.resource {
-                Resource::Memory => ("memory", bytes),
-                Resource::Share => ("compute", percent),
-            };
-            let (asked, available) = (words(short.asked), words(short.available));
-            let message = format!("{asked} to keep, {available} not in use by tasks now; wait or lend more");
-            SpecError::new(field, message)
-        })
+        self.ledgers[limits.device as usize]
+            .open(slot, account)
+            .map_err(|short: Shortage| {
+                let (field, words): (_, Words) = match short.resource {
+                    Resource::Memory => ("memory", bytes),
+                    Resource::Share => ("compute", percent),
+                };
+                let (asked, available) = (words(short.asked), words(short.available));
+                let message = format!("{asked} to keep, {available} not in use by tasks now; wait or lend more");
+                SpecError::new(field, message)
+            })
     }
+}
+
+/// The ledger of a device, and the partition of tasks that name none.
+fn opened(config: &PartitionConfig, device: usize) -> (Ledger, Option<Partition>) {
+    let cap = Reservation {
+        memory_bytes: config.memory_of(device),
+        share_ppm: config.total_share_ppm,
+    };
+    let everything = Account {
+        kept: Reservation::default(),
+        cap,
+    };
+    let mut ledger = Ledger::new(cap.memory_bytes, cap.share_ppm);
+    ledger.open(device, everything).expect("it keeps nothing");
+    let rest = Partition {
+        id: String::new(),
+        name: String::new(),
+        limits: Limits {
+            max_streams: u32::MAX,
+            device: device as u32,
+            ..Limits::new(cap.memory_bytes, cap.share_ppm)
+        },
+        tasks: 0,
+        occupied: 0,
+        sm_ppm: 0,
+        activity: Arc::default(),
+    };
+    (ledger, Some(rest))
 }

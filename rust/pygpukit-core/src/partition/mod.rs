@@ -1,6 +1,7 @@
-//! Parts of a device with promises of their own: quotas, borrowing and lending, priority bands, isolation, and the ledger that keeps them.
+//! Parts of devices with promises of their own: quotas, borrowing and lending, priority bands, isolation, and the ledger that keeps them.
 
 mod activity;
+mod devices;
 mod error;
 mod isolation;
 mod ledger;
@@ -11,6 +12,8 @@ mod spaces;
 pub mod words;
 
 pub use activity::{Activity, Figures, WorkKind};
+pub use devices::{DeviceList, Devices};
+pub(crate) use devices::{Site, Slots};
 pub use error::SpecError;
 pub use isolation::{isolation_as_markdown, Isolation, ISOLATED};
 pub use ledger::{Account, Ledger, Reservation, Resource, Scope, Shortage};

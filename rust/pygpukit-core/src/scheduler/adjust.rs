@@ -8,7 +8,7 @@ use super::reason::Reason;
 use super::spec::{Policy, TaskSpec};
 use super::table::TaskTable;
 use crate::partition::words::percent;
-use crate::partition::{Reservation, Resource, Shortage, SpecError};
+use crate::partition::{Reservation, Resource, Shortage, Slots, SpecError};
 
 /// What to change; None = as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,9 +31,9 @@ impl TaskTable {
         let phase = task.phase;
         let spec = changed(&task.spec, change).map_err(TaskError::Invalid)?;
         self.check_change(key, &spec).map_err(TaskError::Invalid)?;
-        let (slot, before, after) = (task.slot, task.spec.reservation(), spec.reservation());
+        let (slot, before, after) = (task.slot(), task.spec.reservation(), spec.reservation());
         if task.reserved.is_some() {
-            self.swap_share(slot, before.share_ppm, after.share_ppm)
+            self.swap_share(&task.slots.clone(), before.share_ppm, after.share_ppm)
                 .map_err(|short| TaskError::Invalid(shortage(short)))?;
             self.tasks[key].reserved = Some(after);
         }
@@ -50,7 +50,7 @@ impl TaskTable {
         if in_line {
             self.make_ready(key, now);
         }
-        self.unsettled = true;
+        self.unsettle_all();
         self.advance(now);
         Ok(())
     }
@@ -58,7 +58,7 @@ impl TaskTable {
     /// What stands in the way of it for good. What a task holds already it may keep, whatever its partition has become.
     fn check_change(&self, key: Key, spec: &TaskSpec) -> Result<(), SpecError> {
         let task = &self.tasks[key];
-        let Some((reason, detail, error)) = self.never(spec, task.slot) else {
+        let Some((reason, detail, error)) = self.never(spec, &task.site) else {
             return Ok(());
         };
         if reason == Reason::PriorityNotAllowed {
@@ -83,18 +83,22 @@ impl TaskTable {
         Err(SpecError::new("bandwidth", message))
     }
 
-    fn swap_share(&mut self, slot: usize, before: u32, after: u32) -> Result<(), Shortage> {
+    /// On all of its devices or on none.
+    fn swap_share(&mut self, slots: &Slots, before: u32, after: u32) -> Result<(), Shortage> {
         let share = |share_ppm| Reservation {
             memory_bytes: 0,
             share_ppm,
         };
-        let ledger = self.partitions.ledger_mut();
-        if after >= before {
-            ledger.reserve(slot, share(after - before))
-        } else {
-            ledger.release(slot, share(before - after));
-            Ok(())
+        let more = share(after.saturating_sub(before));
+        if let Some(short) = slots.iter().find_map(|slot| self.lacks(slot, more)) {
+            return Err(short);
         }
+        for slot in slots.iter() {
+            let ledger = self.partitions.ledger_mut(slot);
+            ledger.take(slot, more);
+            ledger.release(slot, share(before.saturating_sub(after)));
+        }
+        Ok(())
     }
 }
 

@@ -7,10 +7,11 @@ use super::queue::Place;
 use super::reason::Reason;
 use super::record::Detail;
 use super::refusal::Refusal;
+use super::room::Fit;
 use super::spec::TaskSpec;
 use super::table::TaskTable;
 use super::task::Task;
-use crate::partition::{Isolation, PartitionManager, Scope, SpecError, DEFAULT_SLOT};
+use crate::partition::{Isolation, PartitionManager, Site, SpecError, DEFAULT_SLOT};
 use std::cmp::Reverse;
 
 impl TaskTable {
@@ -33,7 +34,7 @@ impl TaskTable {
             self.held.remove(&(until, key));
             self.make_ready(key, now);
         }
-        if self.unsettled {
+        if !self.unsettled.is_empty() {
             self.settle(now);
         }
     }
@@ -50,7 +51,7 @@ impl TaskTable {
             let Some(task) = self.tasks.get(key).filter(|task| task.entered) else {
                 continue;
             };
-            let (slot, phase) = (task.slot, task.phase);
+            let (slot, phase) = (task.slot(), task.phase);
             if self.runs_elsewhere(slot) {
                 continue;
             }
@@ -74,28 +75,36 @@ impl TaskTable {
         self.partitions.at(slot).limits.isolation == Isolation::Process
     }
 
-    /// Admits what fits, in service order.
+    /// Admits what fits, in service order, on the devices where something has changed.
     fn settle(&mut self, now: u64) {
-        loop {
-            (self.blocked, self.displaced) = (None, false);
-            if self.admission.no_room() == NoRoom::IsPassed {
+        // Each round puts a higher priority in a lower one's place or an earlier task in a later one's, so that the rounds end.
+        while !self.unsettled.is_empty() {
+            self.settling.clear();
+            std::mem::swap(&mut self.unsettled, &mut self.settling);
+            for &device in self.settling.as_slice() {
+                (self.devices[device].blocked, self.devices[device].awaited) = (None, None);
+            }
+            self.again.clear();
+            if self.may_be_passed() {
                 self.admit_all_that_fit(now);
             } else {
                 self.admit_heads(now);
             }
-            // Each round that displaces puts a higher priority in a lower one's place, so that the rounds end.
-            if !self.displaced {
-                break;
-            }
+            self.unsettled.clear(); // what the round itself changed it has looked at
+            std::mem::swap(&mut self.unsettled, &mut self.again);
         }
-        self.unsettled = false;
+    }
+
+    /// Those behind a waiting task that fit pass it.
+    pub(super) fn may_be_passed(&self) -> bool {
+        self.admission.no_room() == NoRoom::IsPassed
     }
 
     /// A head of line that is short of its partition's own bound holds back its line; one that is short of what partitions share holds
-    /// back all later ones, save those that need only what their partition keeps.
+    /// back all later ones on its devices, save those that need only what their partition keeps.
     fn admit_heads(&mut self, now: u64) {
         let mut last = None;
-        while let Some((place, _)) = self.waiting.head_after(last) {
+        while let Some((place, _)) = self.waiting.head_after(last, self.settling.as_slice()) {
             last = Some(place);
             self.try_admit(place.1, now);
         }
@@ -119,14 +128,18 @@ impl TaskTable {
             let Some(task) = self.tasks.get(key).filter(|task| task.entered) else {
                 continue;
             };
-            let (slot, queued) = (task.slot, task.phase == Phase::Queued);
-            let refusal = if queued { self.never(&task.spec, slot) } else { None };
+            let (slot, queued) = (task.slot(), task.phase == Phase::Queued);
+            let refusal = if queued {
+                self.never(&task.spec, &task.site)
+            } else {
+                None
+            };
             self.open_or_close(slot);
             if let Some(refusal) = refusal {
                 self.reject(key, refusal, now);
             }
         }
-        self.unsettled = true;
+        self.unsettle_all();
         self.advance(now);
         result
     }
@@ -134,37 +147,50 @@ impl TaskTable {
     /// What would become of a task if it were submitted now; nothing changes. Room that preemption could make does not count.
     pub fn evaluate(&mut self, mut spec: TaskSpec, now: u64) -> Result<(Phase, Reason, Detail), SpecError> {
         self.advance(now);
-        let (_, slot) = self.place(&mut spec)?;
-        if let Some((reason, detail, _)) = self.refusal(&spec, slot, now) {
+        let (_, site) = self.place(&mut spec)?;
+        if let Some((reason, detail, _)) = self.refusal(&spec, &site, now) {
             return Ok((Phase::Rejected, reason, *detail));
         }
-        let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
+        let ahead = self.ahead_of_next(&spec, &site);
         let place = (Reverse(spec.priority), Key::LAST);
-        if self.would_fit(&spec, slot, ahead, place) {
+        if self.would_fit(&spec, &site, ahead, place) {
             return Ok((Phase::Admitted, Reason::None, Detail::default()));
         }
         if self.admission.no_room() == NoRoom::IsRejected {
-            let (reason, detail, _) = self.no_room(&spec, slot, ahead);
+            let (reason, detail, _) = self.no_room(&spec, &site, ahead);
             return Ok((Phase::Rejected, reason, *detail));
         }
-        let (reason, detail) = self.waits_for(&spec, slot, ahead);
+        let (reason, detail) = self.waits_for(&spec, &site, ahead);
         Ok((Phase::Queued, reason, detail))
     }
 
-    /// Completes a specification: what it depends on, and the slot of its partition. An Err says what is malformed.
-    pub(super) fn place(&self, spec: &mut TaskSpec) -> Result<(Vec<Key>, usize), SpecError> {
+    /// Tasks that are served before one that would come now, in its line.
+    pub(super) fn ahead_of_next(&self, spec: &TaskSpec, site: &Site) -> usize {
+        let line = self.waiting.line_of(site);
+        line.map_or(0, |line| self.waiting.ahead_of(line, spec.priority, Key::LAST))
+    }
+
+    /// Completes a specification: what it depends on, and where it may be. An Err says what is malformed.
+    pub(super) fn place(&self, spec: &mut TaskSpec) -> Result<(Vec<Key>, Site), SpecError> {
         spec.complete()?;
-        Ok((self.dependencies(spec)?, self.partitions.slot_of(&spec.partition)?))
+        let site = self.partitions.site_of(&spec.partition, &spec.devices)?;
+        Ok((self.dependencies(spec)?, site))
     }
 
     /// Puts a new task in the table and takes its first edge. `placed`: by `place`.
-    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, placed: Result<(Vec<Key>, usize), SpecError>, now: u64) {
-        let slot = placed.as_ref().map_or(DEFAULT_SLOT, |(_, slot)| *slot);
-        let refusal = placed.as_ref().ok().and_then(|_| self.refusal(&spec, slot, now));
-        let partition = self.partitions.at(slot);
-        let limit_ppm = partition.time_limit_ppm(spec.limit_ppm());
-        self.tasks
-            .insert(key, Task::new(spec, slot, limit_ppm, key.number, now));
+    pub(super) fn enter(&mut self, key: Key, spec: TaskSpec, placed: Result<(Vec<Key>, Site), SpecError>, now: u64) {
+        let refusal = placed
+            .as_ref()
+            .ok()
+            .and_then(|(_, site)| self.refusal(&spec, site, now));
+        let (site, placed) = match placed {
+            Ok((dependencies, site)) => (site, Ok(dependencies)),
+            Err(error) => (Site::One(DEFAULT_SLOT), Err(error)),
+        };
+        let partition = self.partitions.at(site.first().first);
+        let (device, limit_ppm) = (partition.limits.device, partition.time_limit_ppm(spec.limit_ppm()));
+        let task = Task::new(spec, site, device as usize, limit_ppm, key.number, now);
+        self.tasks.insert(key, task);
         match (placed, refusal) {
             (Err(error), _) => {
                 let trouble = self.tasks[key].trouble();
@@ -172,7 +198,7 @@ impl TaskTable {
                 self.end(key, Phase::Rejected, Reason::InvalidSpec, now);
             }
             (_, Some(refusal)) => self.reject(key, refusal, now),
-            (Ok((dependencies, _)), None) => self.take_in(key, dependencies, now),
+            (Ok(dependencies), None) => self.take_in(key, dependencies, now),
         }
     }
 
@@ -180,7 +206,8 @@ impl TaskTable {
     fn take_in(&mut self, key: Key, dependencies: Vec<Key>, now: u64) {
         let task = &mut self.tasks[key];
         task.entered = true;
-        let (slot, deadline_ns) = (task.slot, task.spec.deadline_ns);
+        task.line = self.waiting.enter(&task.site, |slot| self.partitions.device_of(slot));
+        let (slot, deadline_ns) = (task.slot(), task.spec.deadline_ns);
         self.partitions.at_mut(slot).tasks += 1;
         if deadline_ns != 0 {
             self.deadlines.insert((deadline_ns, key));
@@ -214,36 +241,35 @@ impl TaskTable {
             return; // until it is resumed
         }
         let admitted_before = task.reserved_since_ns != 0;
-        if task.spec.reservation().is_empty() {
+        if Self::asks_nothing(&task.spec, &task.site) {
             self.try_admit(key, now);
         } else if self.admission.no_room() == NoRoom::IsRejected && !admitted_before {
             self.admit_new(key, now);
         } else {
             self.join_line(key, now);
-            self.unsettled = true;
+            self.unsettle(key);
         }
     }
 
     /// Admits a task that was never admitted yet, or does with it what the policy does where there is no room.
     fn admit_new(&mut self, key: Key, now: u64) {
-        let (blocked, behind) = (self.blocked, self.is_behind(key));
+        let behind = self.is_behind(key);
         if !behind && self.try_admit(key, now) {
             return;
         }
         if self.admission.no_room() != NoRoom::IsRejected {
             return self.wait(key, now);
         }
-        self.blocked = blocked; // it does not wait, and stands in nobody's way
         let task = &self.tasks[key];
-        let ahead = self.waiting.ahead_of(task.slot, task.spec.priority, key);
-        self.reject(key, self.no_room(&task.spec, task.slot, ahead), now);
+        let ahead = self.waiting.ahead_of(task.line, task.spec.priority, key);
+        self.reject(key, self.no_room(&task.spec, &task.site, ahead), now);
     }
 
     /// It asks for room that others of its partition get first.
     fn is_behind(&self, key: Key) -> bool {
         let task = &self.tasks[key];
-        let may_pass = self.admission.no_room() == NoRoom::IsPassed || task.spec.reservation().is_empty();
-        !may_pass && self.waiting.ahead_of(task.slot, task.spec.priority, key) > 0
+        let may_pass = self.may_be_passed() || Self::asks_nothing(&task.spec, &task.site);
+        !may_pass && self.waiting.ahead_of(task.line, task.spec.priority, key) > 0
     }
 
     /// Back to the queue, or on with waiting in it, but not admitted before a pause is over.
@@ -262,43 +288,47 @@ impl TaskTable {
     /// Submitted to Queued, waiting for memory or share.
     fn wait(&mut self, key: Key, now: u64) {
         let task = &self.tasks[key];
-        let (slot, priority) = (task.slot, task.spec.priority);
-        let ahead = self.waiting.ahead_of(slot, priority, key);
-        let (reason, _) = self.waits_for(&task.spec, slot, ahead);
-        self.unsettled |= ahead == 0;
+        let ahead = self.waiting.ahead_of(task.line, task.spec.priority, key);
+        let (reason, _) = self.waits_for(&task.spec, &task.site, ahead);
+        if ahead == 0 {
+            self.unsettle(key);
+        }
         self.move_to(key, Phase::Queued, reason, now);
         self.join_line(key, now);
     }
 
-    /// First phase: memory and share are reserved, if need be out of what lower priorities hold. Second phase: the policy's check. False
-    /// when it is short of something and stays where it is; else it has been admitted, held or rejected.
-    fn try_admit(&mut self, key: Key, now: u64) -> bool {
+    /// First phase: memory and share are reserved on all its devices or on none, if need be out of what lower priorities hold. Second
+    /// phase: the policy's check. False when it is short of something and stays where it is; else it has been admitted, held or rejected.
+    pub(super) fn try_admit(&mut self, key: Key, now: u64) -> bool {
         let task = &self.tasks[key];
-        let (slot, request) = (task.slot, task.spec.reservation());
+        let since_ns = task.reserved_since_ns;
         let place = (Reverse(task.spec.priority), key);
-        if self.is_held_back(place) && !self.partitions.ledger().within_kept(slot, request) {
-            return false;
-        }
-        if let Err(short) = self.partitions.ledger_mut().reserve(slot, request) {
-            if !self.make_room(key, now) {
-                if short.scope == Scope::Device || slot == DEFAULT_SLOT {
-                    self.blocked = Some(self.blocked.map_or(place, |earlier| earlier.min(place)));
-                }
-                return false;
+        let slots = match self.fit(&task.site, task.spec.reservation(), place) {
+            Fit::Here(slots) => slots,
+            short => {
+                let room = match short {
+                    Fit::Behind => None,
+                    _ => self.make_room(key, now),
+                };
+                let Some(slots) = room else {
+                    // A new one that is not to wait stands in nobody's way.
+                    if self.admission.no_room() != NoRoom::IsRejected || self.tasks[key].phase != Phase::Submitted {
+                        self.hold_back(key, &short);
+                    }
+                    return false;
+                };
+                slots
             }
-            let taken = self.partitions.ledger_mut().reserve(slot, request);
-            taken.expect("room was just made for it");
-        }
+        };
+        self.take_room(key, slots, now);
         let verdict = self.admission.check(&self.tasks[key].spec, now);
         if verdict != Verdict::Pass {
-            self.partitions.ledger_mut().release(slot, request);
-            self.unsettled = true;
+            self.give_back(key, now);
+            self.tasks[key].reserved_since_ns = since_ns;
         }
         match verdict {
             Verdict::Pass => {
-                let task = &mut self.tasks[key];
-                task.holds = 0;
-                task.hold(Some(request), now);
+                self.tasks[key].holds = 0;
                 self.move_to(key, Phase::Admitted, Reason::None, now);
             }
             Verdict::Later(reason) => {
@@ -312,16 +342,10 @@ impl TaskTable {
         true
     }
 
-    /// An earlier task waits for what partitions share, and is not passed.
-    fn is_held_back(&self, place: Place) -> bool {
-        self.admission.no_room() != NoRoom::IsPassed && self.blocked.is_some_and(|blocked| blocked < place)
-    }
-
-    pub(super) fn would_fit(&self, spec: &TaskSpec, slot: usize, ahead: usize, place: Place) -> bool {
-        let (ledger, request) = (self.partitions.ledger(), spec.reservation());
-        let first = ahead == 0 || self.admission.no_room() == NoRoom::IsPassed;
-        let may_pass = !self.is_held_back(place) || ledger.within_kept(slot, request);
-        request.is_empty() || (first && may_pass && ledger.shortage(slot, request).is_none())
+    pub(super) fn would_fit(&self, spec: &TaskSpec, site: &Site, ahead: usize, place: Place) -> bool {
+        let first = ahead == 0 || self.may_be_passed();
+        let fits = || matches!(self.fit(site, spec.reservation(), place), Fit::Here(_));
+        Self::asks_nothing(spec, site) || (first && fits())
     }
 
     fn reject(&mut self, key: Key, (reason, detail, error): Refusal, now: u64) {

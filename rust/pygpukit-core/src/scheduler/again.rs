@@ -32,7 +32,7 @@ impl TaskTable {
     fn run_again(&mut self, key: Key, now: u64) -> bool {
         let task = &self.tasks[key];
         let retry = task.spec.retry;
-        if task.retries >= retry.retries || self.device_fault(task.slot).is_some() {
+        if task.retries >= retry.retries || self.device_fault(task.slot()).is_some() {
             return false;
         }
         let task = &mut self.tasks[key];

@@ -1,5 +1,6 @@
 //! Recounts everything that the task table keeps incrementally: for tests and for bug reports.
 
+use super::key::Key;
 use super::phase::Phase;
 use super::table::TaskTable;
 use std::collections::HashMap;
@@ -9,13 +10,24 @@ impl TaskTable {
     pub fn audit(&self) -> Result<(), String> {
         let mut reserved: HashMap<usize, (u64, u64)> = HashMap::new();
         let mut places: HashMap<usize, (usize, u32)> = HashMap::new();
+        let mut devices: Vec<(u64, Option<Key>)> = vec![(0, None); self.devices.len()];
         let (mut admitted, mut waiting) = (0, 0);
         let keys = self.tasks.keys();
         for &key in &keys {
             let (number, task) = (key.number, &self.tasks[key]);
             if let Some(held) = task.reserved {
-                let sum = reserved.entry(task.slot).or_default();
-                *sum = (sum.0 + held.memory_bytes, sum.1 + u64::from(held.share_ppm));
+                for slot in task.slots.iter() {
+                    let sum = reserved.entry(slot).or_default();
+                    *sum = (sum.0 + held.memory_bytes, sum.1 + u64::from(held.share_ppm));
+                    let device = &mut devices[self.partitions.device_of(slot)];
+                    device.0 += 1;
+                    if task.site.count() > 1 && device.1.replace(key).is_some() {
+                        return Err(format!("task {number} of several devices is not alone on one of them"));
+                    }
+                }
+                if task.slots.iter().count() != task.site.count() {
+                    return Err(format!("task {number} holds {:?} of {:?}", task.slots, task.site));
+                }
             }
             let holds = matches!(task.phase, Phase::Admitted | Phase::Running | Phase::Suspended) || task.occupied;
             if task.reserved.is_some() != holds {
@@ -30,7 +42,7 @@ impl TaskTable {
             if task.entered == task.phase.is_terminal() {
                 return Err(format!("task {number} is {:?}, entered {}", task.phase, task.entered));
             }
-            let place = places.entry(task.slot).or_default();
+            let place = places.entry(task.slot()).or_default();
             *place = (place.0 + usize::from(task.entered), place.1 + u32::from(task.occupied));
             admitted += usize::from(task.phase == Phase::Admitted);
             waiting += usize::from(task.waits_in_line());
@@ -39,9 +51,17 @@ impl TaskTable {
             }
         }
         for (slot, sum) in reserved {
-            let books = self.partitions.ledger().used(slot);
+            let books = self.partitions.ledger(slot).used(slot);
             if (books.memory_bytes, u64::from(books.share_ppm)) != sum {
                 return Err(format!("the ledger has {books:?} in slot {slot}, tasks hold {sum:?}"));
+            }
+        }
+        for (number, (state, device)) in self.devices.iter().zip(&devices).enumerate() {
+            if (state.tasks, state.seat) != *device {
+                return Err(format!(
+                    "device {number}: {device:?} by recount, {:?} kept",
+                    (state.tasks, state.seat)
+                ));
             }
         }
         for (slot, (tasks, occupied)) in places.into_iter().filter(|(_, place)| *place != (0, 0)) {
@@ -67,6 +87,6 @@ impl TaskTable {
                 self.waiting.places().count()
             ));
         }
-        self.partitions.ledger().audit()
+        self.partitions.ledgers().iter().try_for_each(|ledger| ledger.audit())
     }
 }

@@ -144,7 +144,7 @@ impl TaskTable {
         let (from_ns, needed_ns) = match task.phase {
             Phase::Running | Phase::Suspended => (task.run_started_ns, run_ns),
             _ => {
-                let place = self.waiting.ahead_of(task.slot, task.spec.priority, key) as u64 + 1;
+                let place = self.waiting.ahead_of(task.line, task.spec.priority, key) as u64 + 1;
                 let wait_ns = task.waits_in_line().then(|| self.estimated_wait_ns(place)).flatten();
                 (now, run_ns.saturating_add(wait_ns.unwrap_or(0)))
             }

@@ -63,6 +63,7 @@ mod tests {
     use super::super::spec::TaskSpec;
     use super::super::task::Task;
     use super::*;
+    use crate::partition::Site;
 
     #[test]
     fn a_task_is_found_by_its_id_until_it_is_taken_off() {
@@ -72,7 +73,7 @@ mod tests {
             let key = tasks.next_key(number);
             let inserted = ids.insert(&tasks, &id(number), key);
             if inserted.is_ok() {
-                tasks.insert(key, Task::new(TaskSpec::new(id(number)), 0, 0, number, 0));
+                tasks.insert(key, Task::new(TaskSpec::new(id(number)), Site::One(0), 0, 0, number, 0));
             }
             inserted.map(|()| key)
         };

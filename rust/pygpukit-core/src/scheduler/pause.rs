@@ -18,8 +18,9 @@ impl TaskTable {
         if task.paused() {
             return Ok(false);
         }
-        let slot = task.slot;
-        match task.phase {
+        let slot = task.slot();
+        let phase = task.phase;
+        match phase {
             Phase::Running => {
                 let partition = self.partitions.at(slot);
                 if partition.limits.isolation == Isolation::Process {
@@ -32,7 +33,11 @@ impl TaskTable {
                 self.move_to(key, Phase::Queued, Reason::WaitingForResume, now);
                 self.vacate(key, now);
             }
-            _ => self.unsettled |= self.leave_line(key, now),
+            _ => {
+                if self.leave_line(key, now) {
+                    self.unsettle(key);
+                }
+            }
         }
         self.context_of(key).set_paused(true);
         self.advance(now);

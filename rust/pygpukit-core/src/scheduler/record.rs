@@ -5,6 +5,7 @@ use super::name::Name;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::spec::Policy;
+use crate::partition::DeviceList;
 use std::sync::Arc;
 
 /// The numbers behind a reason; None where a number has no meaning for it.
@@ -68,6 +69,8 @@ pub struct TaskRecord {
     pub share_limit_ppm: Option<u32>,
     pub policy: Policy,
     pub partition: Name,
+    /// Those that it is on, ascending; none while it leaves the choice and waits.
+    pub devices: DeviceList,
     pub depends_on: Vec<Name>,
     pub priority: i32,
     pub deadline_ns: u64,
@@ -95,6 +98,7 @@ pub struct TaskRecord {
 pub struct TaskStart {
     pub context: Arc<TaskContext>,
     pub partition: Name,
+    pub devices: DeviceList,
     pub policy: Policy,
     pub memory_limit: Option<u64>,
     pub share_limit_ppm: Option<u32>,
@@ -106,6 +110,8 @@ pub struct Transition<'a> {
     pub number: u64,
     pub id: &'a str,
     pub name: &'a str,
+    /// The first that the task is on; None while it leaves the choice and waits.
+    pub device: Option<u32>,
     pub from: Phase,
     pub to: Phase,
     pub reason: Reason,
@@ -118,6 +124,9 @@ pub struct Move<'a> {
     pub number: u64,
     /// "" for the default.
     pub partition: &'a str,
+    pub device: Option<u32>,
+    /// The number of the line: device k's own, without a partition, has k; from 2^31 on they are of several devices.
+    pub line: u32,
     pub came: bool,
     /// The place that it took or left, from 1.
     pub place: u64,

@@ -5,7 +5,7 @@ use super::reason::Reason;
 use super::record::Detail;
 use super::spec::TaskSpec;
 use super::table::TaskTable;
-use crate::partition::{Resource, Scope, Shortage, SpecError, DEFAULT_SLOT};
+use crate::partition::{Resource, Scope, Shortage, Site, SpecError};
 
 /// The reason, its numbers, and words where numbers do not say it.
 pub(super) type Refusal = (Reason, Box<Detail>, String);
@@ -30,18 +30,18 @@ impl TaskTable {
     }
 
     /// Why a well-formed task can never, or must not now, be taken in.
-    pub(super) fn refusal(&self, spec: &TaskSpec, slot: usize, now: u64) -> Option<Refusal> {
+    pub(super) fn refusal(&self, spec: &TaskSpec, site: &Site, now: u64) -> Option<Refusal> {
         if self.closed {
             return Some((Reason::ShuttingDown, Box::default(), String::new()));
         }
-        if let Some(why) = self.device_fault(slot) {
+        if let Some(why) = self.device_fault(site.first().first) {
             return Some((Reason::DeviceUnhealthy, Box::default(), why));
         }
-        if let Some(refusal) = self.never(spec, slot) {
+        if let Some(refusal) = self.never(spec, site) {
             return Some(refusal);
         }
         if spec.deadline_ns != 0 {
-            let (needed, left) = (self.needed_ns(spec, slot, now), spec.deadline_ns.saturating_sub(now));
+            let (needed, left) = (self.needed_ns(spec, site, now), spec.deadline_ns.saturating_sub(now));
             if left == 0 || needed > left {
                 let detail = Detail::shortage(needed, left);
                 return Some((Reason::DeadlineUnmeetable, Box::new(detail), String::new()));
@@ -55,7 +55,8 @@ impl TaskTable {
     }
 
     /// What no time and no other task's end could change.
-    pub(super) fn never(&self, spec: &TaskSpec, slot: usize) -> Option<Refusal> {
+    pub(super) fn never(&self, spec: &TaskSpec, site: &Site) -> Option<Refusal> {
+        let slot = site.first().first;
         let partition = self.partitions.at(slot);
         let (lowest, highest) = partition.limits.priorities;
         if !(lowest..=highest).contains(&spec.priority) {
@@ -63,12 +64,12 @@ impl TaskTable {
             let error = format!("priority {priority}; partition '{id}' allows {lowest} to {highest}");
             return Some((Reason::PriorityNotAllowed, Box::default(), error));
         }
-        let short = self.partitions.ledger().shortage_when_empty(slot, spec.reservation())?;
+        let short = self.shortage_for_ever(site, spec.reservation())?;
         let reason = match short {
             Shortage {
                 scope: Scope::Partition,
                 ..
-            } if slot != DEFAULT_SLOT => Reason::ExceedsPartition,
+            } if !self.partitions.is_rest(slot) => Reason::ExceedsPartition,
             Shortage {
                 resource: Resource::Memory,
                 ..
@@ -86,8 +87,8 @@ impl TaskTable {
     }
 
     /// Why a task is not left to wait, where the policy says so: the numbers of what is short, or of what those ahead of it wait for.
-    pub(super) fn no_room(&self, spec: &TaskSpec, slot: usize, ahead: usize) -> Refusal {
-        let (waits_for, detail) = self.waits_for(spec, slot, ahead);
+    pub(super) fn no_room(&self, spec: &TaskSpec, site: &Site, ahead: usize) -> Refusal {
+        let (waits_for, detail) = self.waits_for(spec, site, ahead);
         let reason = match waits_for {
             Reason::WaitingForShare => Reason::ShareInUse,
             _ => Reason::MemoryInUse,

@@ -2,7 +2,7 @@
 
 use super::name::Name;
 use super::retry::{Backoff, Retry};
-use crate::partition::{Reservation, SpecError, MAX_TEXT_BYTES, WHOLE_SHARE_PPM};
+use crate::partition::{Devices, Reservation, SpecError, MAX_TEXT_BYTES, WHOLE_SHARE_PPM};
 
 /// The QoS class of a task, derived from its requests and limits as in Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct TaskSpec {
     pub priority: i32,
     /// Empty = the default partition.
     pub partition: Name,
+    /// It has what it requests on each of them, or waits.
+    pub devices: Devices,
     /// Ids of tasks submitted before; all must succeed first.
     pub depends_on: Vec<Name>,
     /// On the scheduler's clock; 0 = none.
@@ -73,6 +75,7 @@ impl TaskSpec {
             policy: Policy::BestEffort,
             priority: 0,
             partition: Name::default(),
+            devices: Devices::OfPartition,
             depends_on: Vec::new(),
             deadline_ns: 0,
             run_ns: 0,
@@ -123,7 +126,11 @@ impl TaskSpec {
 /// Limits of one scheduler.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Of device 0.
     pub total_memory: u64,
+    /// Of devices 1, 2 and so on.
+    pub further_memory: Vec<u64>,
+    /// Of each device.
     pub total_share_ppm: u32,
     /// Tasks that can run at a time, as far as deadlines go: the wait for one of these places counts. 0 = any number.
     pub workers: usize,
@@ -139,6 +146,7 @@ impl Config {
     pub fn new(total_memory: u64) -> Config {
         Config {
             total_memory,
+            further_memory: Vec::new(),
             total_share_ppm: WHOLE_SHARE_PPM,
             workers: 0,
             max_queue: 1000,

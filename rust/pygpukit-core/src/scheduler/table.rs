@@ -1,7 +1,8 @@
-//! The task table: every task of one scheduler, what it reserved, and the edges it takes. Pure state; time comes in as an argument.
+//! The task table: every task of one scheduler, on however many devices, what it reserved, and the edges it takes. Pure state; time comes in as an argument.
 
 use super::admission::{Admission, ADMISSIONS};
 use super::context::TaskContext;
+use super::device_set::DeviceSet;
 use super::error::{Outcome, TaskError};
 use super::estimate::RunTimes;
 use super::health::DeviceHealth;
@@ -10,10 +11,11 @@ use super::key::Key;
 use super::name::Name;
 use super::order::{Order, ORDERS};
 use super::phase::{edge, Phase};
+use super::placement::Placement;
 use super::policy::named;
-use super::queue::Place;
 use super::reason::Reason;
 use super::record::{Observer, TaskRecord, TaskStart};
+use super::room::DeviceState;
 use super::spec::{Config, Policy, TaskSpec};
 use super::tasks::Tasks;
 use super::tenants::Tenants;
@@ -32,12 +34,14 @@ pub struct TaskTable {
     pub(super) ids: Ids,
     /// Queued, with nothing but the ledger in the way.
     pub(super) waiting: WaitingLines,
-    /// The first waiting task that is short of what partitions share.
-    pub(super) blocked: Option<Place>,
-    /// Something has changed that may let a waiting task through.
-    pub(super) unsettled: bool,
-    /// A task has given way: what it held beyond what was short may let an earlier one through.
-    pub(super) displaced: bool,
+    pub(super) devices: Vec<DeviceState>,
+    pub(super) placement: Placement,
+    /// Devices on which something has changed that may let a waiting task through.
+    pub(super) unsettled: DeviceSet,
+    /// Those that are looked at just now, and those to look at once more: a task has given way there, and what it held beyond what was
+    /// short may let an earlier one through, or one that held back others does not wait any more.
+    pub(super) settling: DeviceSet,
+    pub(super) again: DeviceSet,
     pub(super) admitted: Box<dyn Order>,
     pub(super) admission: Box<dyn Admission>,
     pub(super) health: Arc<DeviceHealth>,
@@ -65,19 +69,23 @@ impl TaskTable {
     }
 
     pub fn new(config: Config, observer: Box<dyn Observer>) -> TaskTable {
+        let devices = 1 + config.further_memory.len();
         TaskTable {
             // Whoever makes an `sm` partition sees to its multiprocessors first.
             partitions: PartitionManager::new(PartitionConfig {
                 isolation: vec![Isolation::Shared, Isolation::Sm],
+                further_memory: config.further_memory.clone(),
                 ..PartitionConfig::new(config.total_memory, config.total_share_ppm)
             }),
             config,
             tasks: Tasks::default(),
             ids: Ids::default(),
             waiting: WaitingLines::default(),
-            blocked: None,
-            unsettled: false,
-            displaced: false,
+            devices: (0..devices).map(|_| DeviceState::default()).collect(),
+            placement: Placement::default(),
+            unsettled: DeviceSet::default(),
+            settling: DeviceSet::default(),
+            again: DeviceSet::default(),
             admitted: ORDERS[0].1(),
             admission: ADMISSIONS[0].1(),
             health: Arc::default(),
@@ -105,7 +113,12 @@ impl TaskTable {
     /// What decides on every later admission.
     pub fn set_admission(&mut self, admission: Box<dyn Admission>) {
         self.admission = admission;
-        self.unsettled = true;
+        self.unsettle_all();
+    }
+
+    /// Which devices later tasks get that leave the choice.
+    pub fn set_placement(&mut self, placement: Placement) {
+        self.placement = placement;
     }
 
     /// From now on, nothing that runs in this process is taken in or begun while its device has failed.
@@ -158,7 +171,7 @@ impl TaskTable {
         }
         self.submitted += 1;
         self.enter(key, spec, placed, now);
-        if self.unsettled {
+        if !self.unsettled.is_empty() {
             self.advance(now); // it may have put another task first that no longer stands in the way of others
         }
         Ok((key, None))
@@ -194,7 +207,7 @@ impl TaskTable {
         }
         task.run_started_ns = now;
         let context = self.context_of(key).clone();
-        let start = self.tasks[key].start(context);
+        let start = self.tasks[key].start(context, self.devices_of(&self.tasks[key]));
         self.move_to(key, Phase::Running, Reason::None, now);
         self.occupy(key);
         start
@@ -288,7 +301,7 @@ impl TaskTable {
 
     /// The partition that a task is in, if it has a name and its tasks run in this process.
     pub fn partition_here(&self, id: &str) -> Option<&str> {
-        let partition = self.partitions.at(self.tasks[self.find(id)?].slot);
+        let partition = self.partitions.at(self.tasks[self.find(id)?].slot());
         let here = partition.limits.isolation != Isolation::Process && !partition.id.is_empty();
         here.then_some(&partition.id)
     }
@@ -335,7 +348,7 @@ impl TaskTable {
     /// A task's context, made now if need be: one that has ended without one did nothing, in no partition.
     pub(super) fn context_of(&self, key: Key) -> &Arc<TaskContext> {
         let task = &self.tasks[key];
-        task.context(|| (!task.phase.is_terminal()).then(|| self.partitions.at(task.slot).activity.clone()))
+        task.context(|| (!task.phase.is_terminal()).then(|| self.partitions.at(task.slot()).activity.clone()))
     }
 
     pub(super) fn key_with_edge(&self, id: &str, to: Phase) -> Result<Key, TaskError> {

@@ -7,7 +7,7 @@ use super::reason::Reason;
 use super::record::{Detail, TaskRecord, TaskStart};
 use super::spec::TaskSpec;
 use super::tenants::TenantUse;
-use crate::partition::{Activity, Reservation};
+use crate::partition::{Activity, DeviceList, Reservation, Site, Slots};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -43,8 +43,13 @@ pub(super) struct Task {
     context: OnceCell<Arc<TaskContext>>,
     /// Of the time on the multiprocessors that it runs on.
     limit_ppm: u32,
-    /// Its partition's number; of no meaning once it has ended.
-    pub slot: usize,
+    /// Where it may be, and the line that it waits in, of no meaning once it has ended.
+    pub site: Site,
+    pub line: usize,
+    /// Where it is: numbers of partitions. Of one that leaves the choice, of no meaning before it is first admitted.
+    pub slots: Slots,
+    /// That of its first slot, whose partition may be gone once it has ended.
+    pub device: u32,
     /// It counts among the unfinished tasks of its partition.
     pub entered: bool,
     pub phase: Phase,
@@ -84,14 +89,17 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// limit_ppm: of the time on the multiprocessors that it runs on.
-    pub fn new(spec: TaskSpec, slot: usize, limit_ppm: u32, number: u64, now: u64) -> Task {
+    /// device: of its first slot. limit_ppm: of the time on the multiprocessors that it runs on.
+    pub fn new(spec: TaskSpec, site: Site, device: usize, limit_ppm: u32, number: u64, now: u64) -> Task {
         Task {
             number,
             context: OnceCell::new(),
             limit_ppm,
             spec,
-            slot,
+            slots: site.first(),
+            device: device as u32,
+            site,
+            line: 0,
             entered: false,
             phase: Phase::Submitted,
             reason: Reason::None,
@@ -115,6 +123,17 @@ impl Task {
             run_started_ns: 0,
             finished_ns: 0,
         }
+    }
+
+    /// Its partition's number: on its first device, where it has several.
+    pub fn slot(&self) -> usize {
+        self.slots.first
+    }
+
+    /// It has a place, for now or to its end: one that leaves the choice has none before it is admitted, and while it waits again.
+    pub fn is_placed(&self) -> bool {
+        let chosen = !matches!(self.site, Site::Any(_));
+        chosen || self.reserved.is_some() || (self.phase.is_terminal() && self.started_ns > 0)
     }
 
     /// activity: of its partition, asked for when it is made.
@@ -171,17 +190,20 @@ impl Task {
         self.context.get().map_or(Used::default(), |context| context.used())
     }
 
-    pub fn start(&self, context: Arc<TaskContext>) -> TaskStart {
+    /// devices: that it is on.
+    pub fn start(&self, context: Arc<TaskContext>, devices: DeviceList) -> TaskStart {
         TaskStart {
             context,
             partition: self.spec.partition.clone(),
+            devices,
             policy: self.spec.policy,
             memory_limit: self.spec.memory_limit,
             share_limit_ppm: self.spec.share_limit_ppm,
         }
     }
 
-    pub fn record(&self) -> TaskRecord {
+    /// devices: that it is on.
+    pub fn record(&self, devices: DeviceList) -> TaskRecord {
         let (work, trouble) = (self.work(), self.trouble.as_deref());
         let count = |n: u32| (n > 0).then_some(n.into());
         TaskRecord {
@@ -204,6 +226,7 @@ impl Task {
             share_limit_ppm: self.spec.share_limit_ppm,
             policy: self.spec.policy,
             partition: self.spec.partition.clone(),
+            devices,
             depends_on: self.spec.depends_on.clone(),
             priority: self.spec.priority,
             deadline_ns: self.spec.deadline_ns,

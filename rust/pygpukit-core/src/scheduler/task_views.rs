@@ -8,6 +8,7 @@ use super::record::{Detail, Stats, TaskRecord};
 use super::table::TaskTable;
 use super::task::Task;
 use crate::hash::Seeded;
+use crate::partition::Ledger;
 use std::collections::HashMap;
 
 impl TaskTable {
@@ -53,6 +54,7 @@ impl TaskTable {
     pub fn stats(&mut self, now: u64) -> Stats {
         self.advance(now);
         let in_phase = |phase: Phase| self.counts[phase as usize];
+        let over = |of: &dyn Fn(&Ledger) -> u64| self.partitions.ledgers().iter().map(of).fold(0, u64::saturating_add);
         Stats {
             submitted: self.submitted,
             queued: in_phase(Phase::Queued),
@@ -64,9 +66,9 @@ impl TaskTable {
             cancelled: in_phase(Phase::Cancelled),
             rejected: in_phase(Phase::Rejected),
             expired: in_phase(Phase::Expired),
-            reserved_memory: self.partitions.ledger().reserved().memory_bytes,
-            available_memory: self.partitions.ledger().available().memory_bytes,
-            reserved_share_ppm: self.partitions.ledger().reserved().share_ppm.into(),
+            reserved_memory: over(&|ledger| ledger.reserved().memory_bytes),
+            available_memory: over(&|ledger| ledger.available().memory_bytes),
+            reserved_share_ppm: over(&|ledger| ledger.reserved().share_ppm.into()),
         }
     }
 
@@ -74,17 +76,17 @@ impl TaskTable {
     pub(super) fn record(&self, key: Key) -> TaskRecord {
         let task = &self.tasks[key];
         let waits = task.waits_in_line();
-        let ahead = waits.then(|| self.waiting.ahead_of(task.slot, task.spec.priority, key));
+        let ahead = waits.then(|| self.waiting.ahead_of(task.line, task.spec.priority, key));
         self.record_in_place(task, ahead)
     }
 
     fn record_in_place(&self, task: &Task, ahead: Option<usize>) -> TaskRecord {
-        let mut record = task.record();
+        let mut record = task.record(self.devices_of(task));
         if record.paused && record.phase == Phase::Queued {
             record.reason = Reason::WaitingForResume;
         }
         if let Some(ahead) = ahead {
-            let (reason, detail) = self.waits_for(&task.spec, task.slot, ahead);
+            let (reason, detail) = self.waits_for(&task.spec, &task.site, ahead);
             let Detail {
                 requeues, preemptions, ..
             } = record.detail;

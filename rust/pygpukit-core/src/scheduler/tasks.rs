@@ -92,9 +92,10 @@ impl IndexMut<Key> for Tasks {
 mod tests {
     use super::super::spec::TaskSpec;
     use super::*;
+    use crate::partition::Site;
 
     fn task(number: u64) -> Task {
-        Task::new(TaskSpec::new(format!("{number}")), 0, 0, number, 0)
+        Task::new(TaskSpec::new(format!("{number}")), Site::One(0), 0, 0, number, 0)
     }
 
     #[test]

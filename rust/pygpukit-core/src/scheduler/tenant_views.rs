@@ -5,7 +5,6 @@ use super::phase::Phase;
 use super::table::TaskTable;
 use super::tenants::TenantUse;
 use crate::hash::Seeded;
-use crate::partition::DEFAULT_SLOT;
 use std::collections::HashMap;
 
 /// The tasks of one name.
@@ -65,9 +64,11 @@ impl TaskTable {
             .partitions
             .ids()
             .filter_map(|id| Some((id, self.partitions.slot_of(id).ok()?)));
-        let all = std::iter::once(("", DEFAULT_SLOT)).chain(named);
-        all.map(|(id, slot)| (id.to_string(), self.waiting.len(slot) as u64))
-            .collect()
+        let named: Vec<_> = named
+            .map(|(id, slot)| (id.to_string(), self.waiting.len(slot) as u64))
+            .collect();
+        let rest = self.waiting.places().count() as u64 - named.iter().map(|(_, depth)| depth).sum::<u64>();
+        std::iter::once((String::new(), rest)).chain(named).collect()
     }
 }
 

@@ -6,6 +6,8 @@ use super::phase::{edge, Phase};
 use super::reason::Reason;
 use super::record::{Move, Transition};
 use super::table::TaskTable;
+use super::waiting::WaitingLines;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 impl TaskTable {
@@ -21,13 +23,15 @@ impl TaskTable {
             reason.group(),
             "task {number}: {reason:?} on {from:?} -> {to:?}"
         );
-        let (priority, slot) = (task.spec.priority, task.slot);
+        let (priority, slot) = (task.spec.priority, task.slot());
         match from {
             Phase::Queued => {
                 self.held.remove(&(task.held_until_ns, key));
                 task.preempted.set(false, now);
                 task.requeued.set(false, now);
-                self.unsettled |= self.leave_line(key, now);
+                if self.leave_line(key, now) {
+                    self.unsettle(key);
+                }
             }
             Phase::Admitted => {
                 let starts = (to == Phase::Running).then(|| self.partitions.at(slot).limits.weight);
@@ -45,11 +49,13 @@ impl TaskTable {
             self.counts[from as usize] -= 1;
         }
         self.counts[to as usize] += 1;
+        let device = self.devices_of(task).first;
         let (id, name) = (task.spec.id.as_str(), task.spec.name.as_str());
         self.observer.transition(&Transition {
             number,
             id,
             name,
+            device,
             from,
             to,
             reason,
@@ -75,7 +81,7 @@ impl TaskTable {
         self.move_to(key, to, reason, now);
         let task = &mut self.tasks[key];
         task.finished_ns = now;
-        let (deadline_ns, slot) = (task.spec.deadline_ns, task.slot);
+        let (deadline_ns, slot) = (task.spec.deadline_ns, task.slot());
         let entered = std::mem::take(&mut task.entered);
         let dependants = std::mem::take(&mut task.dependants);
         let occupied = task.occupied;
@@ -87,6 +93,8 @@ impl TaskTable {
         }
         if entered {
             self.partitions.at_mut(slot).tasks -= 1;
+            let task = &self.tasks[key];
+            self.waiting.leave(&task.site, task.line);
         }
         if !occupied {
             self.vacate(key, now);
@@ -114,13 +122,8 @@ impl TaskTable {
     /// No dispatcher is inside the task: its reservation goes back.
     pub(super) fn vacate(&mut self, key: Key, now: u64) {
         self.leave(key);
-        let task = &mut self.tasks[key];
-        let (reserved, slot, forgotten) = (task.hold(None, now), task.slot, task.forgotten);
-        if let Some(reserved) = reserved {
-            self.partitions.ledger_mut().release(slot, reserved);
-            self.unsettled = true;
-        }
-        if forgotten {
+        self.give_back(key, now);
+        if self.tasks[key].forgotten {
             self.forget(key);
         }
     }
@@ -129,7 +132,7 @@ impl TaskTable {
     pub(super) fn occupy(&mut self, key: Key) {
         let task = &mut self.tasks[key];
         task.occupied = true;
-        let slot = task.slot;
+        let slot = task.slot();
         self.occupied.push(key);
         self.partitions.at_mut(slot).occupied += 1;
         self.open_or_close(slot);
@@ -137,7 +140,7 @@ impl TaskTable {
 
     pub(super) fn leave(&mut self, key: Key) {
         let task = &mut self.tasks[key];
-        let slot = task.slot;
+        let slot = task.slot();
         if std::mem::take(&mut task.occupied) {
             self.occupied.retain(|&other| other != key);
             self.partitions.at_mut(slot).occupied -= 1;
@@ -155,15 +158,17 @@ impl TaskTable {
     /// Into the line of its partition, at its place.
     pub(super) fn join_line(&mut self, key: Key, now: u64) {
         let task = &self.tasks[key];
-        self.waiting.insert(task.slot, task.spec.priority, key);
+        self.waiting.insert(task.line, task.spec.priority, key);
         self.tell_move(key, true, now);
     }
 
     /// Out of the line; false when it was not there.
     pub(super) fn leave_line(&mut self, key: Key, now: u64) -> bool {
         let task = &self.tasks[key];
-        let there = self.waiting.remove(task.slot, task.spec.priority, key);
+        let place = (Reverse(task.spec.priority), key);
+        let there = self.waiting.remove(task.line, task.spec.priority, key);
         if there {
+            self.let_through(place);
             self.tell_move(key, false, now);
         }
         there
@@ -171,13 +176,15 @@ impl TaskTable {
 
     fn tell_move(&mut self, key: Key, came: bool, now: u64) {
         let task = &self.tasks[key];
-        let ahead = self.waiting.ahead_of(task.slot, task.spec.priority, key);
+        let ahead = self.waiting.ahead_of(task.line, task.spec.priority, key);
         self.observer.moved(&Move {
             number: key.number,
-            partition: &self.partitions.at(task.slot).id,
+            partition: &self.partitions.at(task.slot()).id,
+            device: self.devices_of(task).first,
+            line: WaitingLines::short(task.line),
             came,
             place: ahead as u64 + 1,
-            depth: self.waiting.len(task.slot) as u64,
+            depth: self.waiting.len(task.line) as u64,
             t_ns: now,
         });
     }

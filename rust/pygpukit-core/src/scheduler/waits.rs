@@ -6,18 +6,18 @@ use super::reason::Reason;
 use super::record::Detail;
 use super::spec::TaskSpec;
 use super::table::TaskTable;
-use crate::partition::Resource;
+use crate::partition::{Resource, Site};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 impl TaskTable {
     /// The time to its end as far as anything is known: the wait for memory and share, from the mean run so far, that for a worker,
     /// which may go on meanwhile, and its own run, as the caller expects it or as tasks of its name took. 0 when nothing is known.
-    pub(super) fn needed_ns(&self, spec: &TaskSpec, slot: usize, now: u64) -> u64 {
+    pub(super) fn needed_ns(&self, spec: &TaskSpec, site: &Site, now: u64) -> u64 {
         let own = self.runs.expected_ns(spec).unwrap_or(0);
-        let ahead = self.waiting.ahead_of(slot, spec.priority, Key::LAST);
-        let mut wait = self.worker_wait_ns(spec, slot, now);
-        if !self.would_fit(spec, slot, ahead, (Reverse(spec.priority), Key::LAST)) {
+        let ahead = self.ahead_of_next(spec, site);
+        let mut wait = self.worker_wait_ns(spec, site.first().first, now);
+        if !self.would_fit(spec, site, ahead, (Reverse(spec.priority), Key::LAST)) {
             wait = wait.max(self.estimated_wait_ns(ahead as u64 + 1).unwrap_or(0));
         }
         own.saturating_add(wait)
@@ -56,10 +56,11 @@ impl TaskTable {
 
     /// What a task that is behind `ahead` others of its partition waits for. One that would fit by itself waits for what the first
     /// of them lacks, or the first of all that wait.
-    pub(super) fn waits_for(&self, spec: &TaskSpec, slot: usize, ahead: usize) -> (Reason, Detail) {
-        let lacks = |slot: usize, spec: &TaskSpec| self.partitions.ledger().shortage(slot, spec.reservation());
-        let lacked_by = |key: Key| lacks(self.tasks[key].slot, &self.tasks[key].spec);
-        let own = lacks(slot, spec);
+    pub(super) fn waits_for(&self, spec: &TaskSpec, site: &Site, ahead: usize) -> (Reason, Detail) {
+        let lacks = |site: &Site, spec: &TaskSpec| self.shortage_now(site, spec.reservation());
+        let lacked_by = |key: Key| lacks(&self.tasks[key].site, &self.tasks[key].spec);
+        let own = lacks(site, spec);
+        let line = self.waiting.line_of(site);
         let position = ahead as u64 + 1;
         let place = Detail {
             position: Some(position),
@@ -67,8 +68,8 @@ impl TaskTable {
             ..Detail::default()
         };
         let blocking = own
-            .or_else(|| lacked_by(self.waiting.first(slot)?))
-            .or_else(|| lacked_by(self.blocked?.1));
+            .or_else(|| lacked_by(self.waiting.first(line?)?))
+            .or_else(|| lacked_by(self.blocked_for(site)?.1));
         let reason = match blocking.map(|short| short.resource) {
             Some(Resource::Memory) => Reason::WaitingForMemory,
             Some(Resource::Share) => Reason::WaitingForShare,

@@ -29,7 +29,7 @@ impl<'a> Ready<'a> {
         Ready {
             key,
             priority: task.spec.priority,
-            slot: task.slot,
+            slot: task.slot(),
             submitted_ns: task.submitted_ns,
             spec: &task.spec,
             runs,
