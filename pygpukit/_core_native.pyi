@@ -406,6 +406,12 @@ def set_launch_timing(mode: str) -> None:
     """'on', 'exact' (two events a launch) or 'off', for all that CellTime times. ValueError for another word."""
 
 def launch_timing() -> str: ...
+def enter_plugin(name: str) -> int:
+    """Records of what this thread launches name this plugin, too, until leave_plugin() of what is returned."""
+
+def leave_plugin(before: int) -> None:
+    """Records of this thread name the plugin before, or none, again."""
+
 def kernel_symbols() -> set[str]:
     """Symbols of all kernels that were looked up in this process, in modules loaded here."""
 

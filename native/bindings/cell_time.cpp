@@ -62,6 +62,10 @@ const char *mode_name() {
   return "";
 }
 
+uint32_t enter_plugin(const Text &name) {
+  return std::exchange(t_state.plugin, pk_intern(name.utf8.data(), name.utf8.size()));
+}
+
 }  // namespace
 
 void bind_cell_times(py::module_ &m) {
@@ -77,6 +81,11 @@ void bind_cell_times(py::module_ &m) {
       .def("read", &TracePeriod::read,
            "(records of 72 bytes that came since the last call, works that are not among them, whether more is to "
            "come)");
+  m.def("enter_plugin", enter_plugin, py::arg("name"),
+        "Records of what this thread launches name this plugin, too, until leave_plugin() of what is returned.");
+  m.def(
+      "leave_plugin", [](uint32_t before) { t_state.plugin = before; }, py::arg("before"),
+      "Records of this thread name the plugin before, or none, again.");
   m.def("set_launch_timing", set_mode, py::arg("mode"), "'on', 'exact' or 'off'; of the whole process.");
   m.def("launch_timing", mode_name);
   m.def(

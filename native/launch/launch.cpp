@@ -1,6 +1,12 @@
 // launch.cpp: gate, device call, counter and record, in that order.
 #include "launch/launch.h"
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
 #include "launch/busy.h"
 #include "launch/kernel_command.h"
 #include "launch/submit.h"
@@ -27,8 +33,28 @@ static void count_for_task(uint32_t kind) {
 
 static uint64_t product(const uint32_t extent[3]) { return uint64_t{extent[0]} * extent[1] * extent[2]; }
 
+static std::string text_of(uint32_t name) {
+  char text[256];
+  const uint64_t length = pk_name_text(name, text, sizeof text);
+  return std::string(text, std::min<uint64_t>(length, sizeof text));
+}
+
+// The name of a launch in its record: that of the plugin whose operation launches follows it.
+static uint32_t recorded_name(uint32_t name) {
+  if (__builtin_expect(t_state.plugin == 0, 1)) return name;
+  static std::mutex mutex;
+  static auto *names = new std::map<std::pair<uint32_t, uint32_t>, uint32_t>;
+  const std::lock_guard lock(mutex);
+  uint32_t &known = (*names)[{name, t_state.plugin}];
+  if (known == 0) {
+    const std::string text = text_of(name) + ", by plugin " + text_of(t_state.plugin);
+    known = pk_intern(text.data(), text.size());
+  }
+  return known;
+}
+
 pk_event launch_record(const pk_launch &launch, uint32_t name, const LaunchPlace &place) {
-  pk_event event = event_of(kRecordLaunch, name, 0);
+  pk_event event = event_of(kRecordLaunch, recorded_name(name), 0);
   event.a = product(launch.grid);
   event.b = product(launch.block);
   event.c = launch.shared_bytes;
@@ -101,7 +127,7 @@ void HostLaunch::end(bool ok) {
   if (t_state.context != 0) pk_gate_note(t_state.context, t_state.device, t_state.stream, ns);
   pk_count(PK_COUNT_HOST_LAUNCH, 1);
   count_for_task(PK_WORK_KERNEL);
-  pk_event event = event_of(kRecordHostLaunch, name_, stream_id_);
+  pk_event event = event_of(kRecordHostLaunch, recorded_name(name_), stream_id_);
   event.a = ns;
   event.b = t_state.context != 0;
   if (tracing()) trace_host(event, start_ns_);

@@ -18,6 +18,7 @@ struct ThreadState {
   uint32_t tenant = 0;
   uint64_t account = 0;  // of the device's pool, 0 = none
   uint64_t context = 0;  // scheduling context, 0 = none
+  uint32_t plugin = 0;   // interned name of the plugin whose operation runs, 0 = none; for records
 };
 
 extern thread_local ThreadState t_state;

@@ -104,6 +104,7 @@ class Operation:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function. Raises PluginError, which names the plugin, with what it raised as the cause."""
         token = _running.set(_running.get() | {self.replaces})
+        before = native.enter_plugin(self.name)
         try:
             result = self.function(*args, **kwargs)
         except PluginError:
@@ -111,6 +112,7 @@ class Operation:
         except Exception as error:
             raise self.error(f"{type(error).__name__}: {error}") from error
         finally:
+            native.leave_plugin(before)
             _running.reset(token)
         out = kwargs.get("out")
         if not isinstance(result, native.ArrayBase):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -251,6 +252,49 @@ def test_the_command_lists_and_checks(installed: Path, capsys: pytest.CaptureFix
     assert "OSError: the device of the plugin is gone" in capsys.readouterr().out
     assert cli.main(["plugins", "check", "nothing"]) == 1
     assert "no such plugin" in capsys.readouterr().err
+
+
+def test_profiles_name_the_plugin_whose_operation_launched() -> None:
+    x = gp.ones((2, 3))
+
+    def fails(x: gp.GPUArray, axis: int = -1, *, out: gp.GPUArray | None = None) -> gp.GPUArray:
+        gp.exp(x)
+        raise OSError("gone")
+
+    def names(*calls: Callable[[], object]) -> list[str]:
+        with gp.profiling.profile() as p:
+            for call in calls:
+                call()
+        return [work.name for work in p.works]
+
+    plain = names(lambda: gp.softmax(x))
+    with gp.plugins.replace({"softmax": DOUBLED}):
+        found = names(lambda: gp.softmax(x), lambda: gp.exp(x))
+        other = threading.Thread(target=lambda: gp.exp(x))
+        beside = names(lambda: (other.start(), other.join()))
+    assert found[: len(plain)] == [f"{name}, by plugin doubled" for name in plain]
+    assert found[len(plain)].endswith(", by plugin doubled") and "plugin" not in found[-1] + beside[0]
+    failing = gp.plugins.Operation("softmax", fails, "exact")
+    with gp.plugins.replace({"softmax": failing}), pytest.raises(gp.PluginError):
+        gp.softmax(x)
+    assert names(lambda: gp.softmax(x)) == plain, "nothing is left of a plugin that raised"
+
+
+def test_a_graph_keeps_the_name_of_the_plugin() -> None:
+    kernel = gp.jit('extern "C" __global__ void put(float* x) { x[threadIdx.x] = 2; }')
+    x, out, stream = gp.ones(8), gp.zeros(8), gp.Stream()
+
+    def by_kernel(x: gp.GPUArray, axis: int = -1, *, out: gp.GPUArray) -> gp.GPUArray:
+        kernel[1, 8](out)
+        return out
+
+    operation = gp.plugins.Operation("softmax", by_kernel, 1.0)
+    with gp.plugins.replace({"softmax": operation}), stream.capture() as graph:
+        gp.softmax(x, out=out)
+    with gp.profiling.profile() as p:
+        graph.launch()
+        gp.synchronize()
+    assert (out.to_numpy() == 2).all() and [work.name for work in p.works] == ["put, by plugin by_kernel"]
 
 
 def test_the_plan_of_a_product_names_what_replaces_it() -> None:
