@@ -81,7 +81,27 @@ class Rank:
         return out
 
     def reduce_scatter(self, x: GPUArray, op: str = "sum", out: GPUArray | None = None) -> GPUArray:
-        """x[k] of all ranks added up on rank k. x: (size, ...); the result has the shape of x[0]. As all_reduce()."""
+        """x[k] of all ranks added up on rank k, or the largest or smallest of them.
+
+        Parameters
+        ----------
+        x : GPUArray, (size, ...)
+            The rank's own elements for each rank; of one shape and type on all ranks.
+        op : {"sum", "max", "min"}, default "sum"
+            As all_reduce().
+        out : GPUArray, optional
+            Contiguous, of the result's shape and type.
+
+        Returns
+        -------
+        GPUArray
+            out, or a new array of the shape of x[0].
+
+        Examples
+        --------
+        >>> gp.comm.Group([0]).run(lambda rank: rank.reduce_scatter(gp.ones((1, 3))).tolist())
+        [[1.0, 1.0, 1.0]]
+        """
         x = self._parts(x, "reduce_scatter")
         collectives.check_reduction(x.dtype, op, "reduce_scatter")
         with self:
@@ -92,7 +112,25 @@ class Rank:
         return out
 
     def all_gather(self, x: GPUArray, out: GPUArray | None = None) -> GPUArray:
-        """The arrays of all ranks one after the other, on every rank: (size, *x.shape). Every type of elements."""
+        """The arrays of all ranks one after the other, on every rank.
+
+        Parameters
+        ----------
+        x : GPUArray
+            The rank's own array, of every type of elements; of one shape and type on all ranks.
+        out : GPUArray, optional
+            Contiguous, of the result's shape and type.
+
+        Returns
+        -------
+        GPUArray, (size, *x.shape)
+            out, or a new array.
+
+        Examples
+        --------
+        >>> gp.comm.Group([0]).run(lambda rank: rank.all_gather(gp.arange(3)).tolist())
+        [[[0, 1, 2]]]
+        """
         x = self._input(x, "all_gather")
         with self:
             out = self._output(out, (self.size, *x.shape), x.dtype, "all_gather")
@@ -102,7 +140,32 @@ class Rank:
         return out
 
     def broadcast(self, x: GPUArray, root: int = 0, out: GPUArray | None = None) -> GPUArray:
-        """x of rank root, on every rank. Of the others only x's shape and type count. Every type of elements."""
+        """x of one rank, on every rank.
+
+        Parameters
+        ----------
+        x : GPUArray
+            Of every type of elements; of the ranks other than root only its shape and type count.
+        root : int, default 0
+            The rank whose x it is.
+        out : GPUArray, optional
+            Contiguous, of the result's shape and type.
+
+        Returns
+        -------
+        GPUArray
+            out, or a new array like x.
+
+        Raises
+        ------
+        InvalidSpecError
+            There is no such rank.
+
+        Examples
+        --------
+        >>> gp.comm.Group([0]).run(lambda rank: rank.broadcast(gp.arange(3)).tolist())
+        [[0, 1, 2]]
+        """
         x = self._input(x, "broadcast")
         self._check_rank(root, "broadcast: root")
         with self:
@@ -113,7 +176,25 @@ class Rank:
         return out
 
     def all_to_all(self, x: GPUArray, out: GPUArray | None = None) -> GPUArray:
-        """x[k] goes to rank k; the result has what came from rank k in its place k. x: (size, ...)."""
+        """x[k] goes to rank k, and what rank k has for this one comes into place k.
+
+        Parameters
+        ----------
+        x : GPUArray, (size, ...)
+            Of every type of elements; of one shape and type on all ranks.
+        out : GPUArray, optional
+            Contiguous, of the result's shape and type.
+
+        Returns
+        -------
+        GPUArray
+            out, or a new array like x.
+
+        Examples
+        --------
+        >>> gp.comm.Group([0]).run(lambda rank: rank.all_to_all(gp.ones((1, 2))).tolist())
+        [[[1.0, 1.0]]]
+        """
         x = self._parts(x, "all_to_all")
         with self:
             out = self._output(out, x.shape, x.dtype, "all_to_all")
@@ -126,7 +207,20 @@ class Rank:
         return out
 
     def send(self, x: GPUArray, to: int) -> None:
-        """x to rank `to`, which must call recv(). Work that is queued after it begins once all of x was received."""
+        """x to another rank, which must call recv(). Work that is queued after it begins once all of x was received.
+
+        Parameters
+        ----------
+        x : GPUArray
+            Of every type of elements.
+        to : int
+            The other rank.
+
+        Raises
+        ------
+        InvalidSpecError
+            There is no such rank, or it is this one.
+        """
         x = self._input(x, "send")
         self._check_rank(to, "send: to", other=True)
         with self:
@@ -135,7 +229,27 @@ class Rank:
             pairs.send(x, self._peers, call, self.size, to)
 
     def recv(self, like: GPUArray, from_: int, out: GPUArray | None = None) -> GPUArray:
-        """The array that rank `from_` sends. Of like only shape and type count."""
+        """The array that another rank sends.
+
+        Parameters
+        ----------
+        like : GPUArray
+            Only its shape and type count: those of the array that is sent.
+        from_ : int
+            The other rank.
+        out : GPUArray, optional
+            Contiguous, of the result's shape and type.
+
+        Returns
+        -------
+        GPUArray
+            out, or a new array.
+
+        Raises
+        ------
+        InvalidSpecError
+            There is no such rank, or it is this one.
+        """
         like = self._input(like, "recv")
         self._check_rank(from_, "recv: from_", other=True)
         with self:
