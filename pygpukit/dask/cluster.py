@@ -91,6 +91,5 @@ def cluster(
             "cls": Scheduler,
             "options": {"host": host, "port": port, "dashboard": dashboard, "dashboard_address": ":0"},
         },
-        name="pygpukit",
         silence_logs=logging.ERROR,
     )

@@ -125,6 +125,10 @@ def limits() -> None:
         assert client.submit(looked_at, resources={"GPU": 1}).result() == (1, 32 << 20, "sim", 3.0)
         limit = client.submit(lambda: get_worker().memory_manager.memory_limit).result()
         assert limit == 1 << 30
+        with gp.dask.cluster([1]) as other:  # Dask takes clusters of one name for one, and so their clients
+            second = other.get_client()
+            assert second.scheduler_info()["address"] == other.scheduler_address != cluster.scheduler_address
+            second.close()
         resources = [one["resources"] for one in client.scheduler_info(n_workers=-1)["workers"].values()]
         assert resources == [{"GPU": 1}, {"GPU": 1}]
 
