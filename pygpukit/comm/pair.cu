@@ -14,20 +14,13 @@ struct Pair {
 
 // All threads of the block wait for what thread 0 waits for.
 __device__ inline bool await_together(const Peers &p, int peer, Place place, unsigned long long ticket) {
-  bool here = true;
-  if (threadIdx.x == 0) {
-    here = await(p, peer, place, ticket);
-    __threadfence_system();
-  }
-  return __syncthreads_and(here) != 0;
+  return __syncthreads_and(threadIdx.x != 0 || await(p, peer, place, ticket)) != 0;
 }
 
 // After what all threads of the block did before.
-__device__ inline void post(Place place, unsigned long long ticket) {
+__device__ inline void post_together(Place place, unsigned long long ticket) {
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  __threadfence_system();
-  *place = ticket;
+  if (threadIdx.x == 0) post(place, ticket);
 }
 
 // A part is written again once the round before the last has its receipt; what a launch sent has one when it ends.
@@ -49,7 +42,7 @@ __global__ void __launch_bounds__(512)
     T *part = pair_part_of<T>(p, c.peer, round, p.rank);
     for (long long i = begin + threadIdx.x * kPack<T>; i < end; i += blockDim.x * kPack<T>)
       store(part + (i - begin), take(in + i, end - i));
-    post(&theirs->posts[round & 1][blockIdx.x][p.rank], ticket(round));
+    post_together(&theirs->posts[round & 1][blockIdx.x][p.rank], ticket(round));
     begin += gridDim.x * c.piece;
   } while (begin < c.count);
   if (here) await_together(p, c.peer, receipt(round), ticket(round));
@@ -70,7 +63,7 @@ __global__ void __launch_bounds__(512)
     const T *part = pair_part_of<T>(p, p.rank, round, c.peer);
     for (long long i = begin + threadIdx.x * kPack<T>; i < end; i += blockDim.x * kPack<T>)
       give(out + i, take_part(part + (i - begin)), end - i);
-    post(&theirs->receipts[round & 1][blockIdx.x][p.rank], ticket);
+    post_together(&theirs->receipts[round & 1][blockIdx.x][p.rank], ticket);
     begin += gridDim.x * c.piece;
   } while (begin < c.count);
   if (threadIdx.x == 0) *rounds = round;

@@ -38,14 +38,14 @@ enum Failure : unsigned { kLate = 1, kOtherCall = 2 };
 
 static_assert(sizeof(Window) % 128 == 0, "parts begin at multiples of a line");
 constexpr unsigned kKind = 0xffffu;  // bits of a ticket
-constexpr unsigned kQuickSpins = 64;
+constexpr unsigned kSpins = 1024;    // looks at a ticket before the first, and from one to the next look at the board
 
 __device__ __forceinline__ Window *window(const Peers &peers, int rank) {
   return reinterpret_cast<Window *>(peers.windows[rank]);
 }
 
 // Where rank `from` writes, and rank `owner` reads, in a round.
-using Place = volatile unsigned long long *;
+using Place = unsigned long long *;
 __device__ __forceinline__ Place ticket_of(const Peers &peers, int owner, unsigned round, int from) {
   return &window(peers, owner)->tickets[round & 1][blockIdx.x][from];
 }
@@ -82,21 +82,30 @@ __device__ inline void fail(const Peers &peers, Failure why, int peer, unsigned 
   board[0] = 1;
 }
 
-// False when the group has failed, by this wait or another one. The host's memory is far: who waits for long looks
-// there now and then.
+// What the block wrote before a ticket is seen by who has taken the ticket.
+__device__ __forceinline__ void post(Place place, unsigned long long ticket) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(place), "l"(ticket) : "memory");
+}
+__device__ __forceinline__ unsigned long long posted(Place place) {
+  unsigned long long seen;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(seen) : "l"(place) : "memory");
+  return seen;
+}
+
+// False when the group has failed, by this wait or another one. The board is in the host's memory, where the looks of
+// many blocks take 50 us: who waits for long looks there now and then.
 __device__ inline bool await(const Peers &peers, int peer, Place place, unsigned long long ticket) {
   const unsigned round = static_cast<unsigned>(ticket >> 32);
   unsigned long long start = 0;
   for (unsigned spins = 1;; ++spins) {
-    const unsigned long long seen = *place;
+    const unsigned long long seen = posted(place);
     if (seen >> 32 == round) {
       if (((seen ^ ticket) & kKind) == 0) return true;
       fail(peers, kOtherCall, peer, ticket, seen);
       return false;
     }
-    if (spins < kQuickSpins) continue;
-    __nanosleep(32);
-    if (spins % 16 != 0) continue;
+    if (spins > kSpins) __nanosleep(32);
+    if (spins % kSpins != 0) continue;
     if (*reinterpret_cast<volatile unsigned *>(peers.board) != 0) return false;
     const unsigned long long now = timer_ns();
     if (start == 0) start = now;
@@ -111,16 +120,12 @@ __device__ inline bool await(const Peers &peers, int peer, Place place, unsigned
 // call: the ticket without its round.
 __device__ inline bool meet(const Peers &peers, unsigned round, unsigned call) {
   const unsigned long long ticket = static_cast<unsigned long long>(round) << 32 | call;
-  __syncthreads();
-  for (int peer = threadIdx.x; peer < peers.size; peer += blockDim.x) {
-    if (peer == peers.rank) continue;
-    __threadfence_system();
-    *ticket_of(peers, peer, round, peers.rank) = ticket;
-  }
+  const int peer = threadIdx.x;
   bool here = true;
-  for (int peer = threadIdx.x; peer < peers.size; peer += blockDim.x) {
-    if (peer != peers.rank) here = here && await(peers, peer, ticket_of(peers, peers.rank, round, peer), ticket);
-    __threadfence_system();
+  __syncthreads();
+  if (peer < peers.size && peer != peers.rank) {
+    post(ticket_of(peers, peer, round, peers.rank), ticket);
+    here = await(peers, peer, ticket_of(peers, peers.rank, round, peer), ticket);
   }
   return __syncthreads_and(here) != 0;
 }
