@@ -11,9 +11,9 @@ _PATIENCE_S = 3.0  # a page that was just told of the extension opens its feed w
 def open(view: str) -> None:
     """Open a view beside the notebook: a live dashboard, the "assembly" of its kernels, or the whole "workbench".
 
-    A dashboard is "memory", "scheduler", "device" or "cells". One that is open already comes to the front. Returns when
-    a page has it (before ipykernel 7: when it was asked). Raises ValueError for another view, RuntimeError when no page
-    listens.
+    A dashboard is "memory", "scheduler", "device", "links" or "cells". One that is open already comes to the front.
+    Returns when a page has it (before ipykernel 7: when it was asked). Raises ValueError for another view,
+    RuntimeError when no page listens.
     """
     if view not in VIEWS:
         raise ValueError(f"there is no view {view!r}: it is one of {', '.join(VIEWS)}")

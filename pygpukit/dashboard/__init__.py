@@ -1,5 +1,5 @@
-"""Live dashboards: `gp.dashboard.memory()`, `scheduler()`, `device()`, `cells()`; `record(path)`, `replay(path)`; and
-`timeline(profile)`.
+"""Live dashboards: `gp.dashboard.memory()`, `scheduler()`, `device()`, `links()`, `cells()`; `record(path)`,
+`replay(path)`; and `timeline(profile)`.
 
 Nothing of Jupyter is imported before a widget is asked for; recording and reading traces need none of it.
 """
@@ -9,26 +9,35 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from pygpukit.core.device import DeviceLike, index_of
 from pygpukit.telemetry.recorder import Recorder
 from pygpukit.telemetry.trace import TraceError
 
 if TYPE_CHECKING:
     from pygpukit.dashboard.player import Replay
-    from pygpukit.jupyter.widgets import CellsWidget, DeviceWidget, MemoryWidget, SchedulerWidget, TimelineWidget
+    from pygpukit.jupyter.widgets import (
+        CellsWidget,
+        DeviceWidget,
+        LinksWidget,
+        MemoryWidget,
+        SchedulerWidget,
+        TimelineWidget,
+    )
     from pygpukit.jupyter.widgets.scheduler import HasTasks
     from pygpukit.profiling import Profile
 
-__all__ = ["Recorder", "TraceError", "cells", "device", "memory", "record", "replay", "scheduler", "timeline"]
+__all__ = ["Recorder", "TraceError", "cells", "device", "links", "memory", "record", "replay", "scheduler", "timeline"]
 
 
-def memory() -> MemoryWidget:
-    """Live device memory: blocks by address and owner, used and reserved bytes, evictions, peaks by cell.
+def memory(device: DeviceLike = 0) -> MemoryWidget:
+    """Live memory of a device: blocks by address and owner, used and reserved bytes, evictions, peaks by cell.
 
-    Show it as the value of a cell. Raises RuntimeError when the front-end bundle has not been built.
+    Show it as the value of a cell; those of several devices side by side are several widgets. Raises
+    DeviceMismatchError for an unknown device, RuntimeError when the front-end bundle has not been built.
     """
     from pygpukit.jupyter.widgets import MemoryWidget
 
-    return MemoryWidget()
+    return MemoryWidget(device=index_of(device, "memory"))
 
 
 def scheduler(scheduler: HasTasks | None = None) -> SchedulerWidget:
@@ -41,11 +50,24 @@ def scheduler(scheduler: HasTasks | None = None) -> SchedulerWidget:
     return SchedulerWidget(scheduler)
 
 
-def device() -> DeviceWidget:
-    """The numbers that NVML reports of the device, about once a second; where there is no NVML, each field says so."""
+def device(device: DeviceLike = 0) -> DeviceWidget:
+    """The numbers that NVML reports of a device, about once a second; where there is no NVML, each field says so.
+
+    Raises DeviceMismatchError for an unknown device, RuntimeError when the front-end bundle has not been built.
+    """
     from pygpukit.jupyter.widgets import DeviceWidget
 
-    return DeviceWidget()
+    return DeviceWidget(device=index_of(device, "device"))
+
+
+def links() -> LinksWidget:
+    """The links between the devices as a matrix: kind, rate of the wire, bytes a second now, bytes moved so far.
+
+    Raises RuntimeError when the front-end bundle has not been built.
+    """
+    from pygpukit.jupyter.widgets import LinksWidget
+
+    return LinksWidget()
 
 
 def cells() -> CellsWidget:

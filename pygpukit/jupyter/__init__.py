@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets import CellsWidget as CellsWidget
     from pygpukit.jupyter.widgets import ChatWidget as ChatWidget
     from pygpukit.jupyter.widgets import DeviceWidget as DeviceWidget
+    from pygpukit.jupyter.widgets import LinksWidget as LinksWidget
     from pygpukit.jupyter.widgets import MemoryWidget as MemoryWidget
     from pygpukit.jupyter.widgets import PlayerWidget as PlayerWidget
     from pygpukit.jupyter.widgets import RecorderWidget as RecorderWidget
@@ -20,6 +21,7 @@ __all__ = [
     "CellsWidget",
     "ChatWidget",
     "DeviceWidget",
+    "LinksWidget",
     "MemoryWidget",
     "PlayerWidget",
     "RecorderWidget",

@@ -21,13 +21,25 @@ FACT_ROWS = 12_000
 FACTS_S = 0.5  # between two reports of tasks, and of contexts
 NAMES_S = SHARES_S = 1.0
 DEVICE_S = 1.0
+LINKS_S = 0.5
 
 
 class Feed:
-    """Makes messages; sends nothing. device: the sampler of a subscriber that wants device samples."""
+    """Makes messages; sends nothing. device: the sampler of a subscriber that wants device samples. links: it wants the
+    links between devices. place: the device whose memory the messages are about."""
 
-    def __init__(self, label: str, tasks: TaskSource = all_tasks, device: DeviceSampler | None = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        tasks: TaskSource = all_tasks,
+        device: DeviceSampler | None = None,
+        links: bool = False,
+        place: int = 0,
+    ) -> None:
         self.label = label
+        self._place = place
+        self._links = links
+        self._links_due = 0.0
         self._tasks = tasks
         self._device = device
         self._expected_seq = 0
@@ -47,17 +59,17 @@ class Feed:
         """All that a subscriber needs who knows nothing, and where the frames go on: sequence number and name id."""
         self._sent = {}
         self._facts_pending = True
-        self._facts_due = self._contexts_due = self._device_due = 0.0
+        self._facts_due = self._contexts_due = self._device_due = self._links_due = 0.0
         self._cells_version = self._adjustments = -1
         self._partitions = []
         self._contexts, self._caches = [], []
         self._names_due = time.monotonic() + NAMES_S
         snapshot = self.snapshot()
-        frame, since, since_name = _core.telemetry_frame(0, max(1, _core.ring_head() - HISTORY_RECORDS), 0)
+        frame, since, since_name = _core.telemetry_frame(self._place, max(1, _core.ring_head() - HISTORY_RECORDS), 0)
         self._expected_seq = since
         messages: list[Message] = [
             (snapshot, ()),
-            ({"type": "history"}, (sampler.history(),)),
+            ({"type": "history"}, (sampler.history(self._place),)),
             ({"type": "frame"}, (frame,)),
         ]
         if noted := past.rows():
@@ -84,7 +96,7 @@ class Feed:
     def snapshot(self) -> dict[str, Any]:
         """The state that a subscriber starts from. Records older than `seq` are contained in it."""
         seq = _core.ring_head()
-        blocks = _core.pool_blocks(0)
+        blocks = _core.pool_blocks(self._place)
         if len(blocks) > SNAPSHOT_BLOCKS:
             blocks = sorted(blocks, key=lambda block: block[2], reverse=True)[:SNAPSHOT_BLOCKS]
         self._names = {block[0]: block[4] for block in blocks}
@@ -95,11 +107,12 @@ class Feed:
             "seq": seq,
             "tNs": _core.now_ns(),
             "device": self.label,
+            "place": self._place,
             "blocks": [
                 [address, size, block, tenant, name, cell, line, int(resident)]
                 for block, address, size, tenant, name, cell, line, resident in blocks
             ],
-            "segments": [[address, size] for address, size, mapped in _core.pool_segments(0) if mapped],
+            "segments": [[address, size] for address, size, mapped in _core.pool_segments(self._place) if mapped],
             "tasks": [rows.task_row(task, label, label in unstarted) for label, task in self._tasks()[-FACT_ROWS:]],
         }
 
@@ -146,10 +159,13 @@ class Feed:
         if self._device is not None and now >= self._device_due:
             self._device_due = now + DEVICE_S
             yield self._device.sample(), ()
+        if self._links and now >= self._links_due:
+            self._links_due = now + LINKS_S
+            yield {"type": "links", "tNs": _core.now_ns(), "rows": rows.link_rows()}, ()
 
     def _renamed_blocks(self) -> list[list[int]]:
         """[address, block id, name] of blocks that got a name since they were told: no record says so."""
-        blocks = _core.pool_blocks(0)[:SNAPSHOT_BLOCKS]
+        blocks = _core.pool_blocks(self._place)[:SNAPSHOT_BLOCKS]
         renamed = [[b[1], b[0], b[4]] for b in blocks if b[4] != self._names.get(b[0], 0)]
         self._names = {block[0]: block[4] for block in blocks}
         return renamed

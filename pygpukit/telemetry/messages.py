@@ -16,6 +16,7 @@ _TASK: _Fields = {"number": (int,)}
 _PROMISE: _Fields = {"sharePpm": (int,), "memoryBytes": (int,)}  # may be missing
 _CELL: _Fields = {"launches": (int,), "kept": (int,), "leaked": (int,)}
 _HOLDING: _Fields = {"cache": _TEXT, "holder": _TEXT, "blocks": (int,), "shared": (int,), "bytes": (int,)}
+_LINK: _Fields = {"from": (int,), "to": (int,), "kind": _TEXT, "directBytes": (int,), "hostBytes": (int,)}
 _READING: _Fields = {"label": _TEXT, "unit": _TEXT, "note": _TEXT, "value": (*_NUMBER, type(None))}
 
 
@@ -78,5 +79,6 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "contexts": lambda content: _rows(content.get("rows", []), {}, _PROMISE),
     "caches": lambda content: _rows(content.get("rows", []), _HOLDING),
     "cells": lambda content: _rows(content.get("rows", []), _CELL),
+    "links": lambda content: _rows(content.get("rows", []), _LINK),
     "device": lambda content: _rows(content.get("fields", []), _READING),
 }

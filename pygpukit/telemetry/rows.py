@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import _core
+from pygpukit.core.links import links
 from pygpukit.core.text import task_numbers
 from pygpukit.telemetry.late import Lately, late
 
@@ -76,4 +77,20 @@ def context_rows(contexts: Sequence[ContextRecord]) -> list[dict[str, Any]]:
             **lately(late.of_context(context)),
         }
         for context in contexts
+    ]
+
+
+def link_rows() -> list[dict[str, Any]]:
+    """The links between all devices. bytesPerS: of the wire each way, 0 where nobody says; moved bytes so far."""
+    return [
+        {
+            "from": link.device,
+            "to": link.peer,
+            "kind": link.kind,
+            "lanes": link.lanes,
+            "bytesPerS": link.bytes_per_s or 0,
+            "directBytes": link.direct_bytes,
+            "hostBytes": link.host_bytes,
+        }
+        for link in links()
     ]

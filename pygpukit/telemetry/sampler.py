@@ -39,19 +39,19 @@ _NO_NAMES = 2**32 - 1
 _TIME, _USED, _LAUNCHES = struct.Struct("<48xQ"), struct.Struct("<64xQQ"), struct.Struct("<128xQQ")
 _SAMPLE = struct.Struct("<4d")  # time in ns, used and reserved bytes, launches
 
-_history: deque[bytes] = deque(maxlen=HISTORY_SAMPLES)
+_histories: dict[int, deque[bytes]] = {}  # by device
 
 
-def history() -> bytes:
-    """The newest samples that frames carried, oldest first: rows of four float64 (ns, used, reserved, launches)."""
-    return b"".join(_history)
+def history(device: int = 0) -> bytes:
+    """The newest samples that a device's frames carried, oldest first: rows of four float64 (ns, used, reserved,
+    launches). Of another device than 0 there are none from before a view of it was open."""
+    return b"".join(_histories.get(device, ()))
 
 
-def _remember(frame: bytes) -> None:
+def _remember(device: int, frame: bytes) -> None:
     (time_ns,) = _TIME.unpack_from(frame)
-    if _history and time_ns <= _SAMPLE.unpack(_history[-1])[0]:
-        return  # another device's frame of this tick
-    _history.append(_SAMPLE.pack(time_ns, *_USED.unpack_from(frame), sum(_LAUNCHES.unpack_from(frame))))
+    kept = _histories.setdefault(device, deque(maxlen=HISTORY_SAMPLES))
+    kept.append(_SAMPLE.pack(time_ns, *_USED.unpack_from(frame), sum(_LAUNCHES.unpack_from(frame))))
 
 
 class Sink(Protocol):
@@ -147,7 +147,7 @@ class Sampler:
             if sinks:
                 self._tick(sinks)
             else:
-                _remember(_core.telemetry_frame(0, _core.ring_head(), _NO_NAMES, 1)[0])
+                _remember(0, _core.telemetry_frame(0, _core.ring_head(), _NO_NAMES, 1)[0])
             del sinks, others  # hold no widget while waiting
             if time.monotonic() >= self._noted_s:
                 self._noted_s = time.monotonic() + IDLE_S
@@ -170,7 +170,7 @@ class Sampler:
         for device, members in by_device.items():
             since, since_name = min(sink.since for sink in members), min(sink.since_name for sink in members)
             frame, since, since_name = _core.telemetry_frame(device, since, since_name, FRAME_RECORDS)
-            _remember(frame)
+            _remember(device, frame)
             for sink in members:
                 sink.since, sink.since_name = since, since_name
                 self._notify(sink, sink.send_frame, frame)

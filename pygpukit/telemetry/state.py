@@ -62,9 +62,10 @@ def live(
     device_sample: dict[str, Any] | None = None,
     unstarted: Iterable[str] = (),
     caches: Iterable[dict[str, Any]] = (),
+    place: int = 0,
 ) -> State:
-    """The state of this process now."""
-    stats, counters = _core.pool_stats(0), _core.counters()
+    """The state of this process now. place: the device whose memory is meant."""
+    stats, counters = _core.pool_stats(place), _core.counters()
     return State(
         label,
         {
@@ -76,10 +77,10 @@ def live(
             "launches": counters["launches"],
             "host_launches": counters["host_launches"],
         },
-        [(address, size) for address, size, mapped in _core.pool_segments(0) if mapped],
+        [(address, size) for address, size, mapped in _core.pool_segments(place) if mapped],
         [
             Block(address, size, _core.name(name) or _core.name(tenant), resident)
-            for _, address, size, tenant, name, _, _, resident in _core.pool_blocks(0)
+            for _, address, size, tenant, name, _, _, resident in _core.pool_blocks(place)
         ],
         {task.number: task_row(task) for task in tasks},
         context_rows(contexts),
@@ -122,10 +123,11 @@ class _Builder:
         self._names: dict[int, str] = {}
         self._blocks: dict[int, tuple[int, int, int, bool]] = {}  # size, tenant, name, resident
         self._segments: dict[int, int] = {}
-        self._next = self._snapshot_seq = 0
+        self._next = self._snapshot_seq = self._place = 0
 
     def snapshot(self, message: dict[str, Any]) -> None:
         self._snapshot_seq = int(message["seq"])
+        self._place = int(message.get("place", 0))
         self._segments = dict(message["segments"])
         self._blocks = {b[0]: (b[1], b[3], b[4], bool(b[7])) for b in message["blocks"]}
         self.state.tasks.update({row["number"]: row for row in message["tasks"]})
@@ -163,7 +165,7 @@ class _Builder:
         self._next = one.seq + 1
         if one.kind == records.TASK:
             self._task(one.a, one.name, PHASES[min(one.b % 256, len(PHASES) - 1)], one.t_ns)
-        if one.seq < self._snapshot_seq:
+        if one.seq < self._snapshot_seq or one.device != self._place:
             return
         if one.kind == records.ALLOC:
             self._blocks[one.a] = (one.b, one.tenant, one.name, True)

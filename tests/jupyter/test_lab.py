@@ -80,7 +80,8 @@ def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: StatusFeed, 
     for view in (*lab.DASHBOARDS, *lab.DASHBOARDS):
         gp.lab.open(view)
     models = [one["model"] for one in pages["page"].asked]
-    assert models[:4] == models[4:] and len(set(models)) == 4
+    count = len(lab.DASHBOARDS)
+    assert models[:count] == models[count:] and len(set(models)) == count
     answer = control.answer({"id": 1, "action": "view", "args": {"view": "memory"}})
     assert answer == {"id": 1, "ok": True, "result": {"model": models[0]}}
     views._dashboards["memory"].close()
@@ -127,13 +128,13 @@ def test_where_pages_are_heard_between_cells_it_is_enough_to_have_asked(
 
 
 def test_an_unknown_view_is_refused(feed: StatusFeed) -> None:
-    words = "there is no view 'memroy': it is one of memory, scheduler, device, cells, assembly, workbench"
+    words = "there is no view 'memroy': it is one of memory, scheduler, device, links, cells, assembly, workbench"
     with pytest.raises(ValueError, match=words):
         gp.lab.open("memroy")
     answer = control.answer({"id": 1, "action": "view", "args": {"view": "workbench"}})
     assert (
         answer["error"]
-        == "view needs args {'view': kind}, a kind of memory, scheduler, device, cells; it has 'workbench'"
+        == "view needs args {'view': kind}, a kind of memory, scheduler, device, links, cells; it has 'workbench'"
     )
 
 

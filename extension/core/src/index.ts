@@ -5,6 +5,7 @@ export { Kind, RecordBlock, RECORD_BYTES } from './records.js';
 export { PHASES, REASONS, Phase, WAITING_FOR_RESUME, isTerminal, type PhaseName } from './phases.js';
 export { parseSnapshot, type Snapshot, type TaskRow } from './snapshot.js';
 export { type CellFigures, type DeviceField, type DeviceSample, type Holding, type ModelContext, type Partition } from './messages.js';
+export { type Link, Links } from './links.js';
 export { BUCKET_NS, Shares } from './shares.js';
 export { ContextPromises, promisedSteps, type Step } from './promises.js';
 export { Recent } from './recent.js';

@@ -1,5 +1,6 @@
 // Messages beside frames and snapshots: task facts, cell figures, device samples. Whatever is not of their shape is left out.
 
+import { type Link, isLink } from './links.js';
 import { type Noted } from './shares.js';
 import { type TaskRow, isTaskRow } from './snapshot.js';
 
@@ -91,7 +92,7 @@ export function rowsOf(content: unknown, type: string): unknown[] | null {
   return (content['rows'] as unknown[]).slice(0, MAX_ROWS);
 }
 
-const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'contexts', 'caches', 'device', 'past', 'replay'];
+const KINDS: readonly unknown[] = ['snapshot', 'tasks', 'names', 'cells', 'partitions', 'contexts', 'caches', 'device', 'links', 'past', 'replay'];
 
 /** Whether a message says that it is of a kind that this page reads. */
 export function isKnown(content: unknown): boolean {
@@ -116,6 +117,10 @@ function parseReport<Row>(content: unknown, type: string, isRow: (row: unknown) 
 
 export function parseTasks(content: unknown): Report<TaskRow> | null {
   return parseReport(content, 'tasks', isTaskRow);
+}
+
+export function parseLinks(content: unknown): Report<Link> | null {
+  return parseReport(content, 'links', isLink);
 }
 
 export function parseContexts(content: unknown): Report<ModelContext> | null {

@@ -46,6 +46,9 @@ export class RecordBlock {
   kind(i: number): number {
     return this.view.getUint16(i * RECORD_BYTES + 16, true);
   }
+  device(i: number): number {
+    return this.view.getUint16(i * RECORD_BYTES + 18, true);
+  }
   stream(i: number): number {
     return this.view.getUint32(i * RECORD_BYTES + 20, true);
   }

@@ -7,6 +7,8 @@ export interface Snapshot {
   /** Its moment; null from kernels that do not say it. */
   readonly timeNs: number | null;
   readonly device: string;
+  /** The number of the device whose memory it is; older kernels have one. */
+  readonly place: number;
   readonly blocks: readonly (readonly number[])[];
   readonly segments: readonly (readonly number[])[];
   readonly tasks: readonly TaskRow[];
@@ -75,6 +77,7 @@ export function parseSnapshot(content: unknown): Snapshot | null {
     seq: message['seq'],
     timeNs: typeof message['tNs'] === 'number' ? message['tNs'] : null,
     device: typeof message['device'] === 'string' ? message['device'] : '',
+    place: typeof message['place'] === 'number' ? message['place'] : 0,
     blocks: rows('blocks').filter((row): row is number[] => isNumberRow(row, 8)),
     segments: rows('segments').filter((row): row is number[] => isNumberRow(row, 2)),
     tasks: rows('tasks').filter(isTaskRow),

@@ -16,6 +16,7 @@ import {
   parseCaches,
   parseContexts,
   parseDevice,
+  parseLinks,
   parseNames,
   parsePartitions,
   parsePast,
@@ -25,6 +26,7 @@ import {
 } from './messages.js';
 import { Phase } from './phases.js';
 import { ContextPromises } from './promises.js';
+import { Links } from './links.js';
 import { Recent } from './recent.js';
 import { Kind } from './records.js';
 import { Shares } from './shares.js';
@@ -64,6 +66,9 @@ export class Store {
   readonly transitions = new Recent<Transition>(LOG_ENTRIES);
   readonly memoryEvents = new Recent<MemoryEvent>(LOG_ENTRIES);
   readonly deviceSamples = new Recent<DeviceSample>(DEVICE_SAMPLES);
+  readonly links = new Links();
+  /** The device whose memory this is: records of others change nothing of it. */
+  private place = 0;
   /** Figures of the notebook's cells, in the order in which they ran. */
   cells: readonly CellFigures[] = [];
   partitions: readonly Partition[] = [];
@@ -137,7 +142,9 @@ export class Store {
     if (past) this.shares.addNoted(past);
     const device = parseDevice(content);
     if (device) this.deviceSamples.push(device);
-    const kept = facts?.rows ?? names ?? cells ?? partitions ?? contexts?.rows ?? caches ?? past;
+    const links = parseLinks(content);
+    if (links) this.links.apply(links.rows, links.timeNs);
+    const kept = links?.rows ?? facts?.rows ?? names ?? cells ?? partitions ?? contexts?.rows ?? caches ?? past;
     if (kept) this.dropped += rowCount(content) - kept.length;
     const isRead = Boolean(snapshot ?? device ?? replay ?? kept);
     if (!isRead && isKnown(content)) this.dropped++;
@@ -170,6 +177,7 @@ export class Store {
   applySnapshot(snapshot: Snapshot): void {
     this.snapshotSeq = snapshot.seq;
     this.device = snapshot.device;
+    this.place = snapshot.place;
     this.memory.clear();
     for (const [address = 0, bytes = 0] of snapshot.segments) this.memory.mapSegment(address, bytes);
     for (const [address = 0, bytes = 0, id = 0, tenant = 0, name = 0, cell = 0, line = 0, resident] of snapshot.blocks) {
@@ -259,6 +267,7 @@ export class Store {
         this.noteStream(records.tenant(i), records.stream(i));
         return;
       case Kind.GAUGE:
+        if (records.device(i) !== this.place) return;
         this.history.push(records.timeNs(i), records.a(i), records.b(i), records.c(i));
         this.shares.advance(records.timeNs(i));
         return;
@@ -266,6 +275,7 @@ export class Store {
         this.executionCounts.set(records.cell(i), records.a(i));
         return;
     }
+    if (records.device(i) !== this.place) return; // what follows is about memory
     if (kind === Kind.EVICT || kind === Kind.RESTORE || kind === Kind.OUT_OF_MEMORY) {
       // OUT_OF_MEMORY has the bytes asked for where the others have an address.
       const bytes = kind === Kind.OUT_OF_MEMORY ? records.a(i) : records.b(i);
@@ -354,6 +364,7 @@ export class Store {
     this.contextGpuNs.clear();
     this.contextsUpdatedNs = 0;
     this.deviceSamples.clear();
+    this.links.clear();
     this.transitions.clear();
     this.memoryEvents.clear();
     this.cells = [];

@@ -4,6 +4,7 @@ import { Kind } from '../src/records.js';
 
 export interface RecordFields {
   kind: number;
+  device?: number;
   seq?: number;
   t?: number;
   stream?: number;
@@ -58,6 +59,7 @@ export function encodeFrame(firstSeq: number, timeNs: number, fields: FrameField
     u64(at, record.seq ?? firstSeq + i);
     u64(at + 8, record.t ?? timeNs);
     view.setUint16(at + 16, record.kind, true);
+    view.setUint16(at + 18, record.device ?? 0, true);
     view.setUint32(at + 20, record.stream ?? 0, true);
     view.setUint32(at + 24, record.tenant ?? 0, true);
     view.setUint32(at + 28, record.name ?? 0, true);

@@ -6,7 +6,7 @@ import { type Page } from '@playwright/test';
 
 const STATIC = join(import.meta.dirname, '../../../pygpukit/jupyter/widgets/static');
 
-export type ModuleName = 'memory' | 'scheduler' | 'device' | 'cells' | 'chat' | 'player' | 'recorder' | 'spectrogram' | 'talk' | 'timeline';
+export type ModuleName = 'memory' | 'scheduler' | 'device' | 'links' | 'cells' | 'chat' | 'player' | 'recorder' | 'spectrogram' | 'talk' | 'timeline';
 
 /** Answers that the stand-in kernel gives, by action; an action that is not there is never answered. */
 export type Answers = Readonly<Record<string, unknown>>;

@@ -3,6 +3,7 @@
 export { MemoryView } from './memory/view.js';
 export { CellsView } from './cells/view.js';
 export { DeviceView } from './device/view.js';
+export { LinksView } from './links/view.js';
 export { SchedulerView } from './scheduler/view.js';
 export type { Panel } from './panel.js';
 export { PlayerView } from './sound/view.js';

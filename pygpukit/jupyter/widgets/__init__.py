@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pygpukit.jupyter.widgets.cells import CellsWidget as CellsWidget
     from pygpukit.jupyter.widgets.chat import ChatWidget as ChatWidget
     from pygpukit.jupyter.widgets.device import DeviceWidget as DeviceWidget
+    from pygpukit.jupyter.widgets.links import LinksWidget as LinksWidget
     from pygpukit.jupyter.widgets.memory import MemoryWidget as MemoryWidget
     from pygpukit.jupyter.widgets.player import PlayerWidget as PlayerWidget
     from pygpukit.jupyter.widgets.recorder import RecorderWidget as RecorderWidget

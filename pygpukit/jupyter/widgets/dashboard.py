@@ -24,6 +24,7 @@ class Dashboard(Widget):
 
     def __init__(self, source: Source | None = None) -> None:
         self._source = self.live_source() if source is None else source
+        self.device = self._source.place if isinstance(self._source, LiveSource) else 0  # whose frames it gets
         self.visible = False
         self.since = 0
         self.since_name = 0

@@ -140,6 +140,17 @@ def device_html(state: State, readings: bool = False) -> str:
     return _page("GPU device", state.label, words, shapes, len(fields), _table(("Field", "Value", "Note"), rows))
 
 
+def links_html(label: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A table of the links between devices: what they are, and what the wire carries."""
+    cells = []
+    for row in rows:
+        kind = f"{row['lanes']} {row['kind']}" if row["lanes"] else str(row["kind"])
+        rate = f"{human_bytes(int(row['bytesPerS']))}/s" if row["bytesPerS"] else "not told"
+        cells.append((str(row["from"]), str(row["to"]), kind, rate))
+    words = f"{len(rows)} links between devices" if rows else "one device, and no link"
+    return _page("GPU links", label, words, [], 0, _table(("From", "To", "Kind", "Wire"), cells))
+
+
 def _reading(one: Mapping[str, Any], readings: bool) -> str:
     value, unit = one["value"], str(one["unit"])
     if value is None:

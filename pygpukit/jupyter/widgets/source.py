@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pygpukit import _core
 from pygpukit.core.backend import backend
+from pygpukit.core.device import device_count
 from pygpukit.jupyter import control
 from pygpukit.telemetry import sampler, state
 from pygpukit.telemetry.feed import Feed
@@ -37,12 +38,16 @@ class Source(Protocol):
 class LiveSource:
     """This process: frames by the sampler, everything else by a feed. It is the sampler's sink for one view."""
 
-    def __init__(self, tasks: TaskSource = all_tasks, device: bool = False) -> None:
+    def __init__(
+        self, tasks: TaskSource = all_tasks, device: bool = False, links: bool = False, place: int = 0
+    ) -> None:
         opened = backend()
-        self.label = f"{_core.native.device_info(0)['name']}, {opened}"
+        number = f"device {place}: " if device_count() > 1 else ""
+        self.label = f"{number}{_core.native.device_info(place)['name']}, {opened}"
+        self.place = place
         self._tasks = tasks
-        self._sampler = DeviceSampler(0) if device else None
-        self.feed = Feed(self.label, tasks, self._sampler)
+        self._sampler = DeviceSampler(place) if device else None
+        self.feed = Feed(self.label, tasks, self._sampler, links, place)
 
     def looked_at(self, view: Dashboard) -> None:
         messages, view.since, view.since_name = self.feed.begin()
@@ -57,7 +62,7 @@ class LiveSource:
         sample = self._sampler.newest() if self._sampler else None
         tasks = self._tasks()
         waiting = {label for label, task in tasks if task.phase in ("Queued", "Admitted")} & unstarted()
-        return state.live(self.label, [task for _, task in tasks], contexts(), sample, waiting, caches())
+        return state.live(self.label, [task for _, task in tasks], contexts(), sample, waiting, caches(), self.place)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         return control.answer(request)
