@@ -115,10 +115,15 @@ def test_evicted_arrays_come_back_for_a_copy() -> None:
 
 
 def captured() -> None:
-    x = gp.ones(3)
-    stream = gp.Stream()
-    with pytest.raises(gp.GPUError, match="copying to another device"), stream, gp.Graph().capture():
+    x, stream = gp.ones(3), gp.Stream()
+    with stream, pytest.raises(gp.GPUError, match="copying to another device"), stream.capture():
         x.to(1)
+    assert x.to(1).to_numpy().all()
+
+
+@SIMULATED
+def test_a_captured_stream_takes_no_copy_to_another_device() -> None:
+    alone(__file__, "captured")
 
 
 def failing() -> None:

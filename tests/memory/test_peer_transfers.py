@@ -8,7 +8,6 @@ from alone import alone
 
 import pygpukit as gp
 from pygpukit._core import native
-from pygpukit.core.errors import TransferCancelledError
 
 pytestmark = pytest.mark.skipif("gp.backend() != 'sim'", reason="the devices are simulated")
 
@@ -75,19 +74,15 @@ def urgent() -> None:
     large, small = gp.zeros(100 << 20, "uint8"), gp.ones(1000, "uint8")
     there = [gp.empty_like(large, device=1), gp.empty_like(small, device=1)]
     engine = gp.memory.TransferEngine()
-    slow = engine.copy(there[0], large)
+    slow = engine.copy(there[0], large)  # its last piece is issued half a second later
     fast = engine.copy(there[1], small, priority=5)
-    fast.wait()
-    assert slow.state == "InProgress" and slow.info.landed < large.nbytes  # pieces of it are left
-    assert slow.cancel()
-    with pytest.raises(TransferCancelledError):
-        slow.wait()
-    assert there[1].to_numpy().all()
+    slow.wait()
+    assert fast.wait().to_numpy().all() and fast.info.ended_ns < slow.info.ended_ns
     engine.close()
 
 
 def test_an_urgent_copy_passes_a_large_one_on_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYGPUKIT_SIM_LINK", "500MB/s")
+    monkeypatch.setenv("PYGPUKIT_SIM_LINK", "100MB/s")
     alone(__file__, "urgent")
 
 
