@@ -26,6 +26,7 @@ register(
         "partitions",
         "churn",
         "llm",
+        "loading",
         "cpu_models",
         "voice",
         "dask",

@@ -1,8 +1,9 @@
-"""TensorReads: tensors that threads read and convert, while those before them are copied to where they belong."""
+"""TensorReads: tensors that threads read, convert and copy to where they belong, through pinned memory of their own."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +12,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pygpukit.core.dtypes import uint8
+from pygpukit.core.errors import ShapeError
 from pygpukit.core.progress import Progress
+from pygpukit.core.stream import Stream, current_stream
+from pygpukit.memory.pageable import pinned_or_pageable
 from pygpukit.memory.transfer_engine import TransferEngine
 
 if TYPE_CHECKING:
@@ -22,8 +27,9 @@ if TYPE_CHECKING:
 
     OnProgress = Callable[[int, int, str], None]
 
-_UNDER_WAY_BYTES = 256 << 20  # of tensors on the host that are converted, or wait for their copy
+_UNDER_WAY_BYTES = 1 << 30  # of tensors that are read, or wait for a reader
 _READERS = 8  # threads at most: what they do is bound by memory
+_PIECE_BYTES = 8 << 20  # of pinned memory, of which a reader fills one while the other is copied
 
 
 class Read(NamedTuple):
@@ -36,15 +42,11 @@ class Read(NamedTuple):
 
 @dataclass
 class _Coming:
-    """A tensor on its way: its values once they are converted, then its copy to the device. target: None of one that is
-    written to the host."""
+    """A tensor on its way. done: once it is where it belongs, or its error."""
 
     name: str
     nbytes: int
-    values: Future[Any]
-    target: GPUArray | None
-    transfer: Transfer | None = None
-    is_sent: bool = False
+    done: Future[None]
 
 
 class TensorReads:
@@ -61,6 +63,7 @@ class TensorReads:
         self._under_way: deque[_Coming] = deque()
         self._collected: list[Read] | None = None
         self._at_once = False
+        self._own = threading.local()  # of a reader: its pinned memory
 
     def __enter__(self) -> None:
         self._engine = TransferEngine()
@@ -85,13 +88,13 @@ class TensorReads:
             return
         nbytes = read.target.nbytes
         self.wait(_UNDER_WAY_BYTES - nbytes)
-        values = self._threads.submit(read.values) if host is None else self._threads.submit(_write, read.values, host)
-        self._under_way.append(_Coming(read.name, nbytes, values, read.target if host is None else None))
-        for coming in self._under_way:  # in their order, as far as they have come
-            if not coming.is_sent:
-                if not coming.values.done():
-                    break
-                self._send(coming)
+        if host is None:
+            done = self._threads.submit(self._place, read, read.target.reshape(-1).view(dtype=uint8), current_stream())
+        else:
+            done = self._threads.submit(_write, read.values, host)
+        self._under_way.append(_Coming(read.name, nbytes, done))
+        while self._under_way and self._under_way[0].done.done():
+            self._end_first()
         if self._at_once:
             self.wait()
 
@@ -116,22 +119,46 @@ class TensorReads:
     def wait(self, max_bytes: int = 0) -> None:
         """Until no more than that is under way."""
         while self._under_way and sum(coming.nbytes for coming in self._under_way) > max_bytes:
-            coming = self._under_way.popleft()
-            if not coming.is_sent:
-                self._send(coming)
-            if coming.transfer is not None:
-                coming.transfer.wait()
+            self._end_first()
 
-    def _send(self, coming: _Coming) -> None:
-        """Begin the copy of a tensor to the device, once its values are there."""
-        values = coming.values.result()
-        if coming.target is not None:
-            coming.transfer = self._engine.to_device(coming.target, values)
-        coming.is_sent = True
+    def _end_first(self) -> None:
+        """Wait for the tensor that began first, and tell of it."""
+        coming = self._under_way.popleft()
+        coming.done.result()
         self._done += coming.nbytes
         self._bar.update(self._done)
         if self._on_progress is not None:
             self._on_progress(self._done, self._total, coming.name)
+
+    def _place(self, read: Read, target: GPUArray, stream: Stream) -> None:
+        """Read a tensor, and copy it to the device, piece by piece. target: its bytes there. By a reader."""
+        import numpy as np
+
+        values = np.ascontiguousarray(read.values())
+        if values.shape != read.target.shape or values.nbytes != target.nbytes:
+            raise ShapeError(
+                f"{read.name}: {values.nbytes} bytes of shape {values.shape} were read, its place has "
+                f"{target.nbytes} of {read.target.shape}"
+            )
+        source, pieces = values.reshape(-1).view(np.uint8), self._pieces()
+        sent: list[Transfer] = []
+        for number, start in enumerate(range(0, source.size, _PIECE_BYTES)):
+            if number > 1:
+                sent[number - 2].wait()
+            own = source[start : start + _PIECE_BYTES]
+            piece = pieces[number % 2][: own.size]
+            piece[...] = own
+            sent.append(self._engine.to_device(target[start : start + own.size], piece, stream=stream))
+        for transfer in sent[-2:]:
+            transfer.wait()
+
+    def _pieces(self) -> list[np.ndarray[Any, Any]]:
+        """Pinned memory of this reader."""
+        if not hasattr(self._own, "pieces"):
+            what = "A piece of a model on its way"
+            self._own.pieces = [pinned_or_pageable(what, (_PIECE_BYTES,), uint8) for _ in range(2)]
+        pieces: list[np.ndarray[Any, Any]] = self._own.pieces
+        return pieces
 
 
 def offset_in(array: GPUArray, part: GPUArray) -> int | None:

@@ -68,6 +68,24 @@ def test_a_tensor_is_written_to_the_host_or_its_error_raised() -> None:
         coming.begin(reads.Read("b", target, lambda: values), host[:144])
 
 
+@pytest.mark.parametrize("piece_bytes", [1, 8, 20, 1 << 20])
+def test_a_tensor_comes_in_pieces(piece_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "_PIECE_BYTES", piece_bytes)
+    values = np.random.default_rng().integers(0, 1 << 16, (3, 5), np.uint16)
+    targets = [gp.empty((3, 5), "bfloat16") for _ in range(4)]
+    empty = gp.empty((0, 5), "bfloat16")
+    coming = reads.TensorReads("m", 4 * values.nbytes, False)
+    with coming:
+        for number, target in enumerate(targets):
+            coming.begin(reads.Read(str(number), target, lambda: values.T.copy().T))
+        coming.begin(reads.Read("empty", empty, lambda: values[:0]))
+    for target in targets:
+        np.testing.assert_array_equal(target.view(dtype="uint16").to_numpy(), values)
+    coming = reads.TensorReads("m", 4 * values.nbytes, False)
+    with pytest.raises(ShapeError, match="of shape \\(5, 3\\) were read, its place has 30"), coming:
+        coming.begin(reads.Read("turned", targets[0], lambda: values.T))
+
+
 def test_parts_of_arrays_are_known_by_their_place() -> None:
     array, other = gp.zeros((6, 4)), gp.zeros((6, 4))
     rows = [reads.Read("a", array[begin:end], lambda: None) for begin, end in ((0, 2), (2, 6))]

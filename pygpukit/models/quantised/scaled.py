@@ -95,8 +95,8 @@ class Scaled:
             import numpy as np
 
             def of_blocks(numbers: Array, name: str) -> Array:
-                spread = _spread(stored, numbers, shape, self.block, name)
-                return np.broadcast_to(spread, shape)[:, ::values].astype(np.float32)
+                spread = _spread(stored, numbers, shape, self.block, name, values)
+                return np.array(np.broadcast_to(spread, (shape[0], shape[1] // values)), np.float32)
 
             scales = of_blocks(self._steps(stored), self.scale)
             codes = np.ascontiguousarray(stored.read(self.code)).view(np.uint8)
@@ -178,15 +178,18 @@ def _form(
     raise stored.error(f"the scales {name!r} of shape {scale} do not fit a weight of {shape}")
 
 
-def _spread(stored: Tensors, scale: Array, shape: tuple[int, ...], block: tuple[int, int] | None, name: str) -> Array:
-    """Scales of a tensor, of rows or of blocks, in a shape that broadcasts with the weight's."""
+def _spread(
+    stored: Tensors, scale: Array, shape: tuple[int, ...], block: tuple[int, int] | None, name: str, every: int = 1
+) -> Array:
+    """Scales of a tensor, of rows or of blocks, in a shape that broadcasts with the weight's: with the first of every
+    so many of its columns."""
     import numpy as np
 
     sizes = _form(stored, scale.shape, shape, block, name)
     if len(sizes) < 2:
         return scale.reshape(-1, 1) if sizes else scale.reshape(())
-    rows = np.repeat(scale, sizes[0], axis=0)[: shape[0]]
-    return np.repeat(rows, sizes[1], axis=1)[:, : shape[1]]
+    columns = scale[:, np.arange(0, shape[1], every) // sizes[1]]
+    return np.repeat(columns, sizes[0], axis=0)[: shape[0]]
 
 
 def _block(shape: tuple[int, ...], counts: tuple[int, ...]) -> tuple[int, int]:
