@@ -26,7 +26,7 @@ def _weight(kind: str, packed: gp.GPUArray) -> Blocks:
 
 def _products(kind: str, packed: Array) -> Iterator[Call]:
     weight = values(kind, packed).astype(np.float64)
-    for rows in (2, 9):
+    for rows in (2, 9, 33):
         for dtype, epilogue in (("bfloat16", "store"), ("float32", "store"), ("float32", "add"), ("bfloat16", "silu")):
 
             def product(x: gp.GPUArray, stored: gp.GPUArray, dtype: str = dtype, epilogue: str = epilogue) -> Any:
@@ -66,4 +66,4 @@ def _kind(expression: str) -> str:
     return next(word for word in re.findall(r"\w+", expression) if word in in_blocks.KINDS)
 
 
-FAMILIES = (Family("in-blocks", (in_blocks.SOURCE.source,), _kind, _calls),)
+FAMILIES = (Family("in-blocks", (in_blocks.SOURCE.source, in_blocks.WIDE.source), _kind, _calls),)

@@ -9,6 +9,7 @@ from nn.random_blocks import random_blocks, values
 import pygpukit as gp
 from pygpukit.core.dtypes import as_dtype
 from pygpukit.models.dequantise import named
+from pygpukit.nn.linear import in_blocks as kinds
 from pygpukit.nn.linear.blocks import Blocks, Part
 from pygpukit.nn.moe import in_blocks
 from pygpukit.nn.moe.in_blocks import Form
@@ -89,7 +90,7 @@ def test_rows_are_found_among_many_experts(kernels_on_sim: None, experts: int) -
 
 
 def test_the_kernel_follows_from_how_many_rows_an_expert_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_blocks, "wide_stages", lambda kind: 2 if kind == "Q4_K" else 0)
+    monkeypatch.setattr(kinds, "wide_stages", lambda kind, _: 2 if kind == "Q4_K" else 0)
     assert in_blocks.form_of("Q4_K", 8, 128) == in_blocks.form_of("Q4_K", 512, 128) == (8, 0)
     assert in_blocks.form_of("Q4_K", 2048, 128) == (32, 0)
     assert in_blocks.form_of("Q4_K", 8000, 128) == (64, 2)

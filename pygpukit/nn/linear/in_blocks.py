@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pygpukit import kernels
+from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.dtypes import bfloat16, float32
 from pygpukit.models.dequantise import named
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from pygpukit.nn.linear.blocks import Blocks, Part
 
 SOURCE = kernels.KernelSpec(__file__, "in_blocks.cu", options=kernels.SAME_BITS)
+WIDE = kernels.KernelSpec(__file__, "wide_in_blocks.cu", options=kernels.SAME_BITS)
 TYPES = (bfloat16,)  # of x
 _THREADS, _WARPS = 256, 8  # linear.cuh
 _CHUNK, _TILE_ROWS, _ROOM = 256, 16, 10240  # in_blocks.cuh: kChunk, kTileRows, kStageRoom
-_WIDE_ROWS, _WIDE_LINES = 64, 32  # wide_in_blocks.cuh
+WIDE_ROWS, _WIDE_LINES = 64, 16  # wide_in_blocks.cuh
+_WIDE_STAGES, _FIXED = 2, 1 << 10  # of wide kernels; bytes that a launch has of its own
 _TILES = (1, 4)  # of eight rows of x, that a block takes
 EPILOGUES = {"store": "pk::kStore", "add": "pk::kAdd", "silu": "pk::kSilu"}
 
@@ -42,9 +45,16 @@ def shared_bytes(kind: str) -> int:
 
 
 @cache
-def wide_stage(kind: str) -> int:
+def wide_stage(kind: str, halves: int = 1) -> int:
     """Memory of a stage of a block of threads: wide_in_blocks.cuh's WideStage."""
-    return _WIDE_ROWS * (2 * _CHUNK + 32) + _WARPS * _WIDE_LINES * _pitch(kind)
+    return WIDE_ROWS * (2 * _CHUNK + 32) + _WARPS * halves * _WIDE_LINES * _pitch(kind)
+
+
+@cache
+def wide_stages(kind: str, halves: int = 1) -> int:
+    """So many of them, at most two, a block of threads has room for."""
+    room = int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"]) - _FIXED
+    return min(room // wide_stage(kind, halves), _WIDE_STAGES)
 
 
 def _pitch(kind: str) -> int:
@@ -77,10 +87,16 @@ def product(
             rows,
             own is not None,
         )
-        expression = _product(weight.dtype, out.dtype, part.kind, tiles, epilogue)
-        spec = SOURCE.of(expression, shared_bytes=shared_bytes(part.kind), overlapping=overlaps)
         tile = _TILE_ROWS // (2 if epilogue == "silu" else 1)
-        grid = _grid(-(-columns // tile), -(-rows // (8 * tiles)), tiles)
+        if rows > 8 * _TILES[-1] and wide_stages(part.kind) == _WIDE_STAGES:  # with the same bits
+            expression = _wide(weight.dtype, out.dtype, part.kind, epilogue)
+            room = _WIDE_STAGES * wide_stage(part.kind)
+            spec = WIDE.of(expression, shared_bytes=room, overlapping=overlaps)
+            grid = -(-columns // (_WARPS * tile)), -(-rows // WIDE_ROWS), 1
+        else:
+            expression = _product(weight.dtype, out.dtype, part.kind, tiles, epilogue)
+            spec = SOURCE.of(expression, shared_bytes=shared_bytes(part.kind), overlapping=overlaps)
+            grid = _grid(-(-columns // tile), -(-rows // (8 * tiles)), tiles)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, part.array, x if own is None else own, out, call)
         first += columns
 
@@ -122,6 +138,11 @@ def _product(dtype: DataType, out: DataType, kind: str, tiles: int, epilogue: st
     return f"pk::linear_in_blocks<{types}, pk::{kind}, {tiles}, {EPILOGUES[epilogue]}>"
 
 
+def _wide(dtype: DataType, out: DataType, kind: str, epilogue: str) -> str:
+    types = f"{CTYPES[dtype.name]}, {CTYPES[out.name]}"
+    return f"pk::wide_linear_in_blocks<{types}, pk::{kind}, {EPILOGUES[epilogue]}>"
+
+
 def _values_name(dtype: DataType, out: DataType, kind: str) -> str:
     return f"pk::values_of_blocks<{CTYPES[dtype.name]}, {CTYPES[out.name]}, pk::{kind}>"
 
@@ -131,8 +152,20 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     """Name expressions of every kernel that a model with such weights can ask for."""
     for kind in KINDS:
         for dtype in TYPES:
-            forms = ((dtype, "store"), (float32, "store"), (float32, "add"), (dtype, "silu"))
             yield (
-                *(_product(dtype, out, kind, tiles, name) for out, name in forms for tiles in _TILES),
+                *(_product(dtype, out, kind, tiles, name) for out, name in _forms(dtype) for tiles in _TILES),
                 *(_values_name(dtype, out, kind) for out in (dtype, float32)),
             )
+
+
+@WIDE.lists
+def wide_instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel for many rows that such a model can ask for."""
+    for kind in KINDS:
+        for dtype in TYPES:
+            yield tuple(_wide(dtype, out, kind, name) for out, name in _forms(dtype))
+
+
+def _forms(dtype: DataType) -> tuple[tuple[DataType, str], ...]:
+    """Types of the result, and epilogues."""
+    return (dtype, "store"), (float32, "store"), (float32, "add"), (dtype, "silu")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pygpukit import kernels
-from pygpukit._core import native
 from pygpukit.nn.linear import in_blocks
 from pygpukit.nn.linear.blocks import Blocks
 from pygpukit.ops.elementwise.pointwise import CTYPES
@@ -21,8 +19,7 @@ WIDE = kernels.KernelSpec(__file__, "wide_experts_in_blocks.cu", options=kernels
 _CALL = SOURCE.structure("BlocksCall")
 _THREADS = 256  # linear.cuh
 _TILE_COLUMNS, _TILES = 16, (1, 4)  # in_blocks.cuh: kTileRows; of eight rows, that a block takes
-_WIDE_COLUMNS, _WIDE_ROWS = 256, 64  # wide_in_blocks.cuh: of a block
-_FIXED = 1 << 10  # bytes that a launch has of its own
+_WIDE_COLUMNS, _HALVES = 256, 2  # wide_in_blocks.cuh: of a block, and of 16 lines that a warp takes
 
 
 def takes(weight: GPUArray | Blocks) -> bool:
@@ -71,15 +68,8 @@ def form_of(kind: str, choices: int, experts: int) -> Form:
     each = choices / min(choices, experts)
     if each <= 8:
         return Form(8 * _TILES[0])
-    stages = wide_stages(kind) if each > 24 else 0
-    return Form(_WIDE_ROWS, stages) if stages else Form(8 * _TILES[-1])
-
-
-@cache
-def wide_stages(kind: str) -> int:
-    """Of the kernel for many rows; 0 where a block of threads has no room for one."""
-    room = int(native.device_info(native.current_device())["max_shared_per_block_optin_bytes"]) - _FIXED
-    return min(room // in_blocks.wide_stage(kind), 2)
+    stages = in_blocks.wide_stages(kind, _HALVES) if each > 24 else 0
+    return Form(in_blocks.WIDE_ROWS, stages) if stages else Form(8 * _TILES[-1])
 
 
 def _narrow(dtype: DataType, kind: str, tiles: int) -> kernels.KernelSpec:
@@ -89,7 +79,7 @@ def _narrow(dtype: DataType, kind: str, tiles: int) -> kernels.KernelSpec:
 
 def _wide(dtype: DataType, kind: str, stages: int) -> kernels.KernelSpec:
     expression = f"pk::wide_experts_in_blocks<{CTYPES[dtype.name]}, pk::{kind}, {stages}>"
-    return WIDE.of(expression, shared_bytes=stages * in_blocks.wide_stage(kind), overlapping=True)
+    return WIDE.of(expression, shared_bytes=stages * in_blocks.wide_stage(kind, _HALVES), overlapping=True)
 
 
 @SOURCE.lists

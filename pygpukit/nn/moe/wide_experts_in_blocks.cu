@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(kThreads)
   const ExpertRows own = find_rows(counts, experts, kWideRows, blockIdx.y);
   if (!own.rows) return;
   const T *const none = nullptr;
-  add_wide_rows<Kind, kStages, kStore>(reinterpret_cast<Byte *>(staged), x + own.first * call.k, own.rows, w,
-                                       own.expert * call.n, none, out + own.first * call.n, call);
+  add_wide_rows<Kind, 2, kStages, kStore>(reinterpret_cast<Byte *>(staged), x + own.first * call.k, own.rows, w,
+                                          own.expert * call.n, none, out + own.first * call.n, call);
 }
 
 }  // namespace pk
