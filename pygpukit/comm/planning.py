@@ -16,8 +16,12 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_t
 PAIRS = ("send", "recv")
 ONE_SHOT, TWO_SHOT = "one shot", "two shot"
 _PACK_BYTES = 16
-_BLOCK_BYTES = 8 << 10  # what 512 threads move in a pass: two H200 took 8 KB by one block, 64 KB by 8, 1 MB by 64
-_TWO_SHOT_BYTES = 256 << 10  # from here on, with more than two ranks, bytes on the links outweigh a second meeting
+# Fewest us on two H200: 8 KB by one block, 64 KB by 8, 1 MB by 128. It is what 512 threads move in a pass.
+_BLOCK_BYTES = 8 << 10
+# From here on bytes outweigh a second meeting: with two ranks those that are combined (59 us for 16 MB, not 65), with
+# more also those on the links.
+_TWO_SHOT_BYTES = {2: 8 << 20}
+_TWO_SHOT_BYTES_OF_MORE = 256 << 10
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def plan(nbytes: int, dtype: DTypeLike = "float32", op: str = "all_reduce", *, s
     if nbytes < 0 or size < 1:
         raise InvalidSpecError(f"plan: nbytes={nbytes}, size={size}: give at least 0 bytes and 1 rank", "nbytes")
     as_dtype(dtype)
-    if op == "all_reduce" and size > 2 and nbytes >= _TWO_SHOT_BYTES:
+    if op == "all_reduce" and size > 1 and nbytes >= _TWO_SHOT_BYTES.get(size, _TWO_SHOT_BYTES_OF_MORE):
         return two_shot(nbytes, size)
     reason = "the ranks meet once a piece" if nbytes else "the ranks meet, nothing moves"
     if op in PAIRS:

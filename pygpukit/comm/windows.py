@@ -14,10 +14,10 @@ from pygpukit.kernels.structure import in_header
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
 
-MAX_RANKS, CHANNELS, PAIR_CHANNELS = 64, 64, 16  # peers.cuh: kMaxRanks, kChannels, kPairChannels
+MAX_RANKS, CHANNELS, PAIR_CHANNELS = 64, 128, 16  # peers.cuh: kMaxRanks, kChannels, kPairChannels
 _WINDOW, _PEERS = in_header("peers.cuh", "Window"), in_header("peers.cuh", "Peers")
 _FIELDS = 8  # peers.cuh: kFields
-_ALL_PARTS_BYTES = 16 << 20  # of a window
+_ALL_PARTS_BYTES = 32 << 20  # of a window
 _PART_BYTES = (4 << 10, 64 << 10)
 _LINE_BYTES = 128
 REASONS = ("", "late", "other call")  # peers.cuh: Failure

@@ -10,7 +10,7 @@
 namespace pk {
 
 constexpr int kMaxRanks = 64;
-constexpr int kChannels = 64;
+constexpr int kChannels = 128;
 constexpr int kPairChannels = 16;  // of a send and its receive
 
 // One rank's view of its group.
