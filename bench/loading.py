@@ -165,7 +165,7 @@ def loads(model: Path) -> Callable[[], None]:
     return run
 
 
-def rows(quick: bool = False) -> Iterator[BenchmarkResult]:
+def rows(quick: bool) -> Iterator[BenchmarkResult]:
     """Rows of the suite."""
     import pygpukit as gp
 

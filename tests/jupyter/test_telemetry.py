@@ -10,7 +10,6 @@ import threading
 import time
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
@@ -118,14 +117,15 @@ def test_who_comes_later_misses_nothing_and_sees_twice_only_what_its_first_frame
 
 
 def test_the_past_is_ten_minutes_of_samples_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "_history", deque(maxlen=telemetry._history.maxlen))
+    monkeypatch.setattr(telemetry, "_histories", {})
     period_ns, count = round(1e9 / telemetry.DEFAULT_HZ), round(600 * telemetry.DEFAULT_HZ)
     frame, _, _ = _core.telemetry_frame(0, _core.ring_head(), 0)
     for tick in range(1, count + 51):
-        for _ in range(2):  # as for the sinks of two devices
-            telemetry._remember(frame[:48] + struct.pack("<Q", tick * period_ns) + frame[56:])
-    rows = list(struct.iter_unpack("<4d", telemetry.history()))
-    assert [time_ns / period_ns for time_ns, *_ in rows] == list(range(51, count + 51))
+        for device in range(2):
+            telemetry._remember(device, frame[:48] + struct.pack("<Q", (tick + device) * period_ns) + frame[56:])
+    for device in range(2):
+        rows = list(struct.iter_unpack("<4d", telemetry.history(device)))
+        assert [time_ns / period_ns for time_ns, *_ in rows] == [tick + device for tick in range(51, count + 51)]
     used, reserved, launches, host_launches = struct.unpack_from("<64xQQ48xQQ", frame)
     assert {row[1:] for row in rows} == {(used, reserved, launches + host_launches)}
 
@@ -133,7 +133,7 @@ def test_the_past_is_ten_minutes_of_samples_each_once(monkeypatch: pytest.Monkey
 def test_while_nobody_looks_nothing_is_sent_and_a_sample_is_kept_now_and_then(
     sampler: telemetry.Sampler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telemetry, "_history", deque(maxlen=telemetry._history.maxlen))
+    monkeypatch.setattr(telemetry, "_histories", {})
     waits: list[float] = []
     wait = sampler._woken.wait
     monkeypatch.setattr(sampler._woken, "wait", lambda timeout: (waits.append(timeout), wait(timeout / 50))[1])

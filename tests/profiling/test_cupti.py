@@ -57,7 +57,7 @@ def test_other_libraries_work_is_there_beside_ours(cupti: StandIn, tmp_path: Pat
             )
         now = _core.now_ns()
         cupti.kernel(THEIRS, now, now + 3000, (4, 3, 2))
-        cupti.kernel("plain", now + 4000, now + 5000)
+        cupti.kernel("kernel_of_theirs", now + 4000, now + 5000)
         cupti.record(ActivityKind.MEMCPY, now, now + 9, bytes=7, copy_kind=ActivityMemcpyKind.HTOD)
         cupti.record(ActivityKind.MEMCPY2, now, now + 9, bytes=8, copy_kind=ActivityMemcpyKind.PTOP)
         cupti.record(ActivityKind.MEMSET, now, now + 9, bytes=9)
@@ -73,7 +73,7 @@ def test_other_libraries_work_is_there_beside_ours(cupti: StandIn, tmp_path: Pat
         ("copy on the device", "copy", 7, 0, 0, 8192),
         ("copy to the device", "copy", 7, 0, 0, 7),
         ("fill", "fill", 7, 0, 0, 9),
-        ("plain", "kernel", 7, 1, 32, 0),
+        ("kernel_of_theirs", "kernel", 7, 1, 32, 0),
     ]
     assert ours in p.works and copied in p.works
     assert [work.begin_ns for work in p.works] == sorted(work.begin_ns for work in p.works)

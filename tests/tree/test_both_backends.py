@@ -19,6 +19,7 @@ WITHOUT_A_DEVICE = {
     "test_cell_time_sim.py",
     "test_elsewhere.py",
     "test_layout.py",
+    "test_peer_transfers.py",
     "test_pinned_refused.py",
     "test_sim_textures.py",
 }

@@ -25,7 +25,7 @@ CONFIG = KokoroConfig(style_dim=2, plbert_hidden_size=12, plbert_num_attention_h
 
 
 def narrow_weights() -> dict[str, gp.GPUArray]:
-    """Every width a 64th of Kokoro's; pitches of some 150 Hz, durations of 1 to 4 frames."""
+    """Every width a 64th of Kokoro's; pitches of some 150 Hz, durations of 1 to 4 frames, spectra near 1."""
     rng, weights = np.random.default_rng(), {}
     for name, shape in kokoro_shapes():
         narrow = [n // 64 + n % 64 for n in shape]
@@ -35,6 +35,8 @@ def narrow_weights() -> dict[str, gp.GPUArray]:
         values *= np.float32(1 / np.sqrt(max(1, values[0].size)))
         if "duration_proj" in name:
             values = values / 4 - np.float32(2.8)
+        elif "conv_post" in name:
+            values /= 64  # of the logarithm of the spectrum: without it some draws overflow
         elif "F0_proj.bias" in name:
             values += 150
         elif "orm.weight" in name or name.endswith("gamma") or ".alpha" in name:
@@ -84,7 +86,8 @@ def test_each_stage_of_a_pass_is_that_of_the_sentence_alone() -> None:
         alone = network.prosody(own.tokens, style, own.speed)
         assert alone.durations == told.durations[number]
         for name, rate in (("pitch", 2), ("energy", 2), ("text", 1)):
-            close(layout.parts(getattr(together, name), rate)[place], getattr(alone, name), 1e-5)
+            # Norms over the few frames of a short sentence make roundings larger.
+            close(layout.parts(getattr(together, name), rate)[place], getattr(alone, name), 1e-4)
         close(frames[place], network.frames(alone, style), 1e-4)
     # The same source for both: its phases turn roundings of the pitch into other angles.
     source = network.generator.sources(together.pitch, seeds, layout)

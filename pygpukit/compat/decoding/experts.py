@@ -15,7 +15,7 @@ from pygpukit.ops import copying, host
 from pygpukit.ops.elementwise import add
 from pygpukit.ops.indexing import take
 from pygpukit.ops.indexing.triangles import triu
-from pygpukit.ops.matmul import matmul
+from pygpukit.ops.matmul.gemm import matmul
 from pygpukit.ops.operands import check_array
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ import pytest
 import pygpukit as gp
 from pygpukit import ops
 
+pytestmark = pytest.mark.usefixtures("operation_backend")
+
 rng = np.random.default_rng()
 SHAPES = [(1, 2, 1), (3, 10, 5), (33, 66, 17), (64, 130, 65), (0, 4, 3), (2, 0, 3)]
 
