@@ -32,7 +32,7 @@ def _products(kind: str, packed: Array) -> Iterator[Call]:
             def product(x: gp.GPUArray, stored: gp.GPUArray, dtype: str = dtype, epilogue: str = epilogue) -> Any:
                 columns = _COUNT // 2 if epilogue == "silu" else _COUNT
                 out = gp.ones((x.shape[0], columns), dtype)
-                in_blocks.product(x, _weight(kind, stored), None, out, epilogue)
+                in_blocks.product(x, _weight(kind, stored), None, out, epilogue, wide=x.shape[0] > 32)
                 return out
 
             def reference(x: Array, _: Array, epilogue: str = epilogue) -> Array:

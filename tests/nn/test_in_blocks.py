@@ -106,8 +106,10 @@ def test_a_rows_bits_do_not_depend_on_the_batch(kernels_on_sim: None) -> None:
     weight = weight_of([("Q4_K", random_blocks("Q4_K", 19, 768, 4)), ("Q6_K", random_blocks("Q6_K", 8, 768, 5))], 768,
                        )  # fmt: skip
     x = gp.from_numpy(rng.standard_normal((37, 768)).astype(np.float32)).astype("bfloat16")
-    together = gp.zeros((37, 27), "float32")
-    in_blocks.product(x, weight, None, together, "store")
+    together, wide = (gp.zeros((37, 27), "float32") for _ in range(2))
+    in_blocks.product(x, weight, None, together, "store", wide=False)
+    in_blocks.product(x, weight, None, wide, "store", wide=True)
+    np.testing.assert_array_equal(wide.to_numpy(), together.to_numpy())
     for rows in (slice(0, 1), slice(36, 37), slice(5, 13), slice(3, 20)):
         alone = gp.zeros((rows.stop - rows.start, 27), "float32")
         in_blocks.product(gp.from_numpy(x.astype("float32").to_numpy()[rows]).astype("bfloat16"), weight, None, alone,

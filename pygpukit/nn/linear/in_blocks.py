@@ -64,9 +64,13 @@ def _pitch(kind: str) -> int:
 
 
 def product(
-    x: GPUArray, weight: Blocks, bias: GPUArray | None, out: GPUArray, epilogue: str, *, overlaps: bool = False
-) -> None:
-    """out = epilogue(x W^T + bias), as LinearBF16.project(): one launch a part of the weight. silu: of one part."""
+    x: GPUArray, weight: Blocks, bias: GPUArray | None, out: GPUArray, epilogue: str, *, overlaps: bool = False,
+    wide: bool | None = None,
+) -> None:  # fmt: skip
+    """out = epilogue(x W^T + bias), as LinearBF16.project(): one launch a part of the weight. silu: of one part.
+
+    wide: whether by the kernel for many rows, which gives the same bits; None: where that is the faster one.
+    """
     rows, width, first = x.shape[0], out.shape[1], 0
     rows_of_x, order = x, None
     tiles = _TILES[0] if rows <= 8 * _TILES[0] else _TILES[-1]
@@ -88,11 +92,11 @@ def product(
             own is not None,
         )
         tile = _TILE_ROWS // (2 if epilogue == "silu" else 1)
-        wide = -(-columns // (_WARPS * tile)), -(-rows // WIDE_ROWS), 1
-        if rows > 8 * _TILES[-1] and _takes_wide(part.kind, wide):  # with the same bits
+        grid = -(-columns // (_WARPS * tile)), -(-rows // WIDE_ROWS), 1
+        if wide or (wide is None and rows > 8 * _TILES[-1] and _takes_wide(part.kind, grid)):
             expression = _wide(weight.dtype, out.dtype, part.kind, epilogue)
             room = _WIDE_STAGES * wide_stage(part.kind)
-            spec, grid = WIDE.of(expression, shared_bytes=room, overlapping=overlaps), wide
+            spec = WIDE.of(expression, shared_bytes=room, overlapping=overlaps)
         else:
             expression = _product(weight.dtype, out.dtype, part.kind, tiles, epilogue)
             spec = SOURCE.of(expression, shared_bytes=shared_bytes(part.kind), overlapping=overlaps)
