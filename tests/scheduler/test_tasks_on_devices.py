@@ -1,4 +1,4 @@
-"""Tasks on several simulated devices: where they run, what they reserve there, and what is told of it."""
+"""Tasks on several simulated devices: where they run, what they reserve there, and the figures of both."""
 
 from __future__ import annotations
 

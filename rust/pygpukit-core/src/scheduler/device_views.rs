@@ -1,4 +1,4 @@
-//! What is told of each device of a table: what is reserved there, and how many tasks are on it.
+//! Figures of each device of a table: what is reserved there, and how many tasks are on it.
 
 use super::table::TaskTable;
 

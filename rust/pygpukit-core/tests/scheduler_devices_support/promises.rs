@@ -97,7 +97,7 @@ impl Promises {
         let mut lines = HashSet::new();
         for (_, task) in waiting {
             let (count, named) = task.asked();
-            // Those that say all devices and those that say so many as there are wait in one line.
+            // Tasks for all devices and tasks for a number of them wait in one line.
             let line = named
                 .clone()
                 .map_or_else(|| format!("any {count}"), |named| format!("{named:?}"));
