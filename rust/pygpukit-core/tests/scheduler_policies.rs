@@ -309,6 +309,26 @@ proptest! {
 }
 
 #[test]
+fn a_task_that_is_rejected_when_it_is_resumed_holds_nobody_back() {
+    let mut world = World::new("fifo", "at-once");
+    world.submit(asks("first", 0, 0));
+    world.submit(asks("holder", 90, 0));
+    world.submit(TaskSpec {
+        depends_on: vec!["first".into()],
+        ..asks("large", 50, 0)
+    });
+    world.next();
+    world.running.clear();
+    world.table.pause("large", world.now).unwrap();
+    world.table.finish("first", Outcome::Succeeded, world.now).unwrap();
+    world.table.resume("large", world.now).unwrap();
+    let reason = |world: &mut World, id: &str| world.table.get(id, world.now).unwrap().reason;
+    assert_eq!(reason(&mut world, "large"), Reason::MemoryInUse);
+    world.submit(asks("small", 1, 0));
+    assert_eq!(reason(&mut world, "small"), Reason::None);
+}
+
+#[test]
 fn unknown_names_are_refused_with_those_there_are() {
     let (mut table, _) = small();
     let error = table.set_order("lifo").unwrap_err();

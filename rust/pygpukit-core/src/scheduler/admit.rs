@@ -311,8 +311,9 @@ impl TaskTable {
                     _ => self.make_room(key, now),
                 };
                 let Some(slots) = room else {
-                    // A new one that is not to wait stands in nobody's way.
-                    if self.admission.no_room() != NoRoom::IsRejected || self.tasks[key].phase != Phase::Submitted {
+                    // One that is rejected instead of waiting stands in nobody's way.
+                    let waits = self.waiting.first(self.tasks[key].line) == Some(key);
+                    if waits || self.admission.no_room() != NoRoom::IsRejected {
                         self.hold_back(key, &short);
                     }
                     return false;
