@@ -7,9 +7,11 @@ from typing import Any
 
 # Module: the public names that live there. tools/name_stubs.py writes __init__.pyi, for type checkers, from it.
 _HOMES = {
+    "pygpukit.compat.pipeline": "AudioBuffer",
     "pygpukit.pipeline.answer": "TTSChunk",
     "pygpukit.pipeline.sentences": "SentenceBuffer",
-    "pygpukit.pipeline.speech": "LLMToTTSPipeline SpeechStats StreamingTTSCallback speak",
+    "pygpukit.pipeline.speech": "LLMToTTSPipeline StreamingTTSCallback speak",
+    "pygpukit.pipeline.spoken": "SpeechStats",
     "pygpukit.pipeline.stages": "StageTime",
     "pygpukit.pipeline.turns": "ConversationTurn PipelineState PipelineStats VoicePipelineCallback",
     "pygpukit.pipeline.vad": "VADConfig VADEvent VADState VoiceActivityDetector",
@@ -21,11 +23,6 @@ __all__ = [*_HOME_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "AudioBuffer":
-        raise AttributeError(
-            "pygpukit.pipeline.AudioBuffer, a ring of samples, is called gp.ops.audio.AudioRingBuffer here; "
-            "gp.ops.audio.AudioBuffer is a sound that a notebook plays"
-        )
     if name not in _HOME_OF:
         raise AttributeError(f"module 'pygpukit.pipeline' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)

@@ -1,10 +1,11 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.pipeline import AudioBuffer as AudioBuffer
 from pygpukit.pipeline.answer import TTSChunk as TTSChunk
 from pygpukit.pipeline.sentences import SentenceBuffer as SentenceBuffer
 from pygpukit.pipeline.speech import LLMToTTSPipeline as LLMToTTSPipeline
-from pygpukit.pipeline.speech import SpeechStats as SpeechStats
 from pygpukit.pipeline.speech import StreamingTTSCallback as StreamingTTSCallback
 from pygpukit.pipeline.speech import speak as speak
+from pygpukit.pipeline.spoken import SpeechStats as SpeechStats
 from pygpukit.pipeline.stages import StageTime as StageTime
 from pygpukit.pipeline.turns import ConversationTurn as ConversationTurn
 from pygpukit.pipeline.turns import PipelineState as PipelineState

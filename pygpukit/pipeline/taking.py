@@ -22,7 +22,8 @@ class Turn:
     record: ConversationTurn
     transcription_s: float | None = None
     first_token_s: float | None = None
-    first_audio_s: float | None = None
+    first_audio_s: float | None = None  # of its synthesis
+    heard_s: float | None = None  # from the end of the question to the first sound
     failed: bool = False
     answer: Answer | None = None
     spoken: list[TTSChunk] = field(default_factory=list)
@@ -56,6 +57,7 @@ class Turn:
         for chunk in answer:
             if not self.spoken:
                 self.first_token_s, self.first_audio_s = answer.first_token_s, chunk.end_time - chunk.start_time
+                self.heard_s = chunk.end_time - self.record.start_time
             self.spoken.append(chunk)
             yield chunk
 
@@ -82,18 +84,23 @@ def messages(system: str | None, history: Sequence[ConversationTurn], question: 
 def figures(turns: Sequence[Turn], rate: int, interruptions: int) -> PipelineStats:
     """The figures of all turns. rate: of the users' sound."""
     heard = sum(turn.record.user_audio.size for turn in turns if turn.record.user_audio is not None) / rate
-    spoken = sum(chunk.duration_ms for turn in turns for chunk in turn.spoken) / 1000
 
     def mean_ms(name: str) -> float:
         values = [value for turn in turns if (value := getattr(turn, name)) is not None]
         return 1000 * float(np.mean(values)) if values else 0.0
 
-    return PipelineStats(
-        len(turns),
-        heard,
-        spoken,
-        mean_ms("transcription_s"),
-        mean_ms("first_token_s"),
-        mean_ms("first_audio_s"),
-        interruptions,
+    stats = PipelineStats(
+        total_turns=len(turns),
+        total_user_speech_duration=heard,
+        avg_transcription_latency_ms=mean_ms("transcription_s"),
+        avg_llm_first_token_latency_ms=mean_ms("first_token_s"),
+        avg_tts_first_audio_latency_ms=mean_ms("first_audio_s"),
+        interruptions=interruptions,
     )
+    for turn in turns:
+        stats.total_tokens += 0 if turn.answer is None else turn.answer.tokens
+        stats.first_audio_latency_ms = None if turn.heard_s is None else 1000 * turn.heard_s
+        for chunk in turn.spoken:
+            stats.add(chunk)
+    stats.total_assistant_speech_duration = stats.total_audio_duration_ms / 1000
+    return stats

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pygpukit.pipeline.spoken import SpeechStats
+
 
 class PipelineState(Enum):
     """The state of the pipeline. IDLE: it takes no sound, until start_listening()."""
@@ -34,11 +36,12 @@ class ConversationTurn:
     was_interrupted: bool = False
 
 
-@dataclass(frozen=True)
-class PipelineStats:
+@dataclass
+class PipelineStats(SpeechStats):
     """Figures of all turns that are in the history; interruptions: of all. Durations in seconds. Latencies are means,
     0 where there are none: of a transcription, from the question to the answer's first token, of the synthesis of its
-    first sentence."""
+    first sentence. What was spoken in these turns is as SpeechStats says; first_audio_latency_ms: from the end of what
+    the user said last to the first sound of its answer."""
 
     total_turns: int = 0
     total_user_speech_duration: float = 0.0

@@ -7,6 +7,8 @@ from typing import Any
 
 # Module: the public names that live there. tools/name_stubs.py writes __init__.pyi, for type checkers, from it.
 _HOMES = {
+    "pygpukit.compat.tts.bert": "BertLayer BertSelfAttention PLBERTEncoder build_plbert_from_weights",
+    "pygpukit.compat.tts.mel": "Decoder ISTFTNet ResBlock1d StyleEncoder",
     "pygpukit.tts.config": "KokoroConfig",
     "pygpukit.tts.layers.activation": "leaky_relu tanh",
     "pygpukit.tts.layers.albert": "ALBERTEncoder ALBERTLayer build_albert_from_weights",
@@ -33,9 +35,7 @@ __all__ = [*_HOME_OF]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        from pygpukit.compat.refused import refusal
-
-        raise AttributeError(refusal(__name__, name))
+        raise AttributeError(f"module 'pygpukit.tts' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
     return value
 

@@ -1,4 +1,12 @@
 # Written by tools/name_stubs.py from what the modules say they give.
+from pygpukit.compat.tts.bert import BertLayer as BertLayer
+from pygpukit.compat.tts.bert import BertSelfAttention as BertSelfAttention
+from pygpukit.compat.tts.bert import PLBERTEncoder as PLBERTEncoder
+from pygpukit.compat.tts.bert import build_plbert_from_weights as build_plbert_from_weights
+from pygpukit.compat.tts.mel import Decoder as Decoder
+from pygpukit.compat.tts.mel import ISTFTNet as ISTFTNet
+from pygpukit.compat.tts.mel import ResBlock1d as ResBlock1d
+from pygpukit.compat.tts.mel import StyleEncoder as StyleEncoder
 from pygpukit.nn.linear.layer import Linear as Linear
 from pygpukit.tts.config import KokoroConfig as KokoroConfig
 from pygpukit.tts.layers.activation import leaky_relu as leaky_relu

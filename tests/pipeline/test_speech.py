@@ -82,6 +82,16 @@ def test_callbacks_are_told_and_errors_raised() -> None:
     assert str(told.told[-1]) == "no voice"
 
 
-def test_the_documented_ring_of_samples_is_named() -> None:
-    with pytest.raises(AttributeError, match=r"gp\.ops\.audio\.AudioRingBuffer"):
-        _ = gp.pipeline.AudioBuffer  # type: ignore[attr-defined]
+def test_the_documented_ring_of_samples_keeps_the_newest() -> None:
+    ring = gp.pipeline.AudioBuffer(sample_rate=10, max_duration=0.5)
+    ring.append(np.float32([1, 2, 3]))
+    assert len(ring) == 3 and ring.get_audio().dtype == np.float32
+    ring.append(np.arange(4, 8, dtype=np.float64))
+    assert ring.get_audio().tolist() == [3, 4, 5, 6, 7] and ring.get_audio(9).tolist() == [3, 4, 5, 6, 7]
+    assert ring.get_audio(0.2).tolist() == [6, 7] and ring.get_audio(0).size == 0
+    ring.clear()
+    assert len(ring) == 0 and ring.get_audio(1.0).size == 0
+    with pytest.raises(gp.InvalidSpecError, match="one channel of floats"):
+        ring.append(np.zeros((2, 3), np.float32))
+    with pytest.raises(gp.InvalidSpecError, match="0 samples, must be at least 1"):
+        gp.pipeline.AudioBuffer(max_duration=0)

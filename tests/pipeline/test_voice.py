@@ -55,6 +55,10 @@ def test_states_and_the_timeline_follow_the_stages() -> None:
     assert stats.avg_transcription_latency_ms == 1000 * (rows[0].end - rows[0].start)
     assert stats.avg_tts_first_audio_latency_ms == 1000 * (rows[2].end - rows[2].start)
     assert stats.avg_llm_first_token_latency_ms == 1000
+    assert (stats.total_tokens, stats.total_sentences, stats.total_audio_duration_ms) == (3, 2, 300 / 24)
+    assert stats.first_audio_latency_ms == 1000 * rows[2].end
+    assert stats.token_to_audio_latencies_ms == [1000 * (row.end - row.start) for row in rows if row.stage == "speak"]
+    assert stats.avg_synthesis_time_per_sentence_ms == stats.total_synthesis_time_ms / 2
 
 
 def test_the_next_question_knows_the_conversation() -> None:
