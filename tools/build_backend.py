@@ -13,6 +13,7 @@ import maturin
 sys.path.insert(0, str(Path(__file__).parent))
 
 from build_frontend import build_frontend
+from build_settings import notices
 from stage_notebooks import stage_notebooks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,8 @@ def _require(program: str, sentence: str) -> None:
 
 def _prepare(native: bool) -> None:
     if native:
+        for line in notices(os.environ):
+            print(line, file=sys.stderr)
         _require("cargo", "cargo was not found. Install Rust 1.80 or newer (https://rustup.rs or your distribution).")
         compilers = [os.environ.get("CXX", ""), "c++", "g++", "clang++"]
         if not any(name and shutil.which(name) for name in compilers):

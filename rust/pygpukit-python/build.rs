@@ -50,6 +50,7 @@ fn main() {
     }
     println!("cargo:rerun-if-env-changed=PYO3_PYTHON");
     println!("cargo:rerun-if-env-changed=PYGPUKIT_NATIVE_FLAGS");
+    println!("cargo:rerun-if-env-changed=CMAKE_ARGS");
 
     let python = env::var("PYO3_PYTHON").unwrap_or_else(|_| "python3".to_string());
     let executable = python_says(&python, "import sys; print(sys.executable)");
@@ -68,6 +69,10 @@ fn main() {
         .define("pybind11_DIR", &pybind11);
     if let Ok(flags) = env::var("PYGPUKIT_NATIVE_FLAGS") {
         config.define("CMAKE_CXX_FLAGS_RELEASE", flags); // in place of CMake's -O3 -DNDEBUG
+    }
+    // After ours, which they can replace; the words are divided at spaces, as scikit-build-core and conda do.
+    for argument in env::var("CMAKE_ARGS").unwrap_or_default().split_whitespace() {
+        config.configure_arg(argument);
     }
     let built = config.build();
     println!("cargo:rustc-link-search=native={}", built.join("lib").display());
