@@ -85,22 +85,31 @@ class LayerWeights:
             None if bias is None else self._loader.table(bias, f"{label}.bias", (count,)),
         )
 
-    def experts(self) -> Experts:
-        """All experts of a mixture."""
+    def experts(self, gate: Gate | None = None) -> Experts:
+        """All experts of a mixture, each with tensors of its own."""
         gate_up = self._of_experts("experts_gate_up", "expert_gate_proj", "expert_up_proj")
         down = self._of_experts("experts_down", "expert_down_proj")
         weighs_rows = self.config.routing.weighs_rows
-        return Experts(self.config.num_experts or 0, gate_up, down, weighs_rows=weighs_rows, seat=self._seat)
+        return Experts(self.config.num_experts or 0, gate_up, down, gate, weighs_rows, self._seat)
 
     def _of_experts(self, label: str, *roles: str) -> LinearBF16:
         """One product of these weights of each expert, the experts below each other."""
+        biases = {role: self._weights.get(f"{role.removesuffix('_proj')}_bias") for role in roles}
         parts: list[tuple[str | None, str | None, int]] = [
-            (self._weights[role].format(self.number, expert), None, self._shapes[role][0])
+            (
+                self._weights[role].format(self.number, expert),
+                None if biases[role] is None else str(biases[role]).format(self.number, expert),
+                self._shapes[role][0],
+            )
             for expert in range(self.config.num_experts or 0)
             for role in roles
         ]
         columns = self._shapes[roles[0]][1]
         return self._loader.linear(f"layers.{self.number:02d}/{label}", columns, parts, as_one=not host.computes())
+
+    def has(self, role: str) -> bool:
+        """True if the file has a tensor of that role."""
+        return self._loader.has(self._name(role))
 
     def stacked_experts(self, gate: Gate, transposed: bool) -> Experts:
         """All experts of a mixture whose file has them in one tensor each. transposed: inputs are rows there."""

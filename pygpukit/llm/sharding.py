@@ -68,6 +68,8 @@ class ShardCheckpoint:
         stored, cut = self._checkpoint.stored(name), self._cuts[name]
         if stored is None or cut is None:
             return stored
+        if len(self._checkpoint.shape(name)) > 2:  # experts that are stacked: their values are divided
+            return None
         axis, parts = self._axis_of_stored(stored, cut), cut.parts
         if axis:
             parts = tuple(_in_bytes(part, stored.kind) for part in parts)
@@ -100,7 +102,8 @@ class ShardCheckpoint:
 
     def _check(self, name: str, size: int) -> None:
         stored, cut = self._checkpoint.stored(name), self._cuts[name]
-        if stored is None or cut is None or not self._axis_of_stored(stored, cut):
+        is_stacked = len(self._checkpoint.shape(name)) > 2
+        if stored is None or cut is None or is_stacked or not self._axis_of_stored(stored, cut):
             return
         block = named(stored.kind)
         if stored.order is not None:
@@ -141,4 +144,4 @@ def _in_bytes(part: slice, kind: str) -> slice:
     block = named(kind)
     if block.decode is None:
         return part
-    return slice(*(bound // block.elements * block.bytes for bound in (part.start, part.stop)))
+    return slice(*(block.row_bytes(bound) for bound in (part.start, part.stop)))

@@ -12,6 +12,7 @@ from pygpukit.core.dtypes import DataType, bfloat16, float16, float32
 from pygpukit.models.mapped import MappedFile
 
 Array = np.ndarray[Any, Any]
+MXFP4 = "MXFP4 of GGUF"  # the same numbers as MXFP4 of folders, in another order
 _CHUNK = 1 << 16  # elements; what is made on the way stays in the processor's cache
 
 
@@ -31,6 +32,10 @@ class Block:
         for length in shape:
             count *= length
         return count // self.elements * self.bytes
+
+    def row_bytes(self, columns: int) -> int:
+        """Bytes of a row of so many columns, whose last block may be part of one."""
+        return -(-columns // self.elements) * self.bytes
 
     def values(self, file: MappedFile, start: int, shape: tuple[int, ...]) -> Array:
         """The values of a tensor that begins there."""
@@ -174,6 +179,16 @@ def _iq4_xs(blocks: Array) -> Array:
     return (scales[:, :, None] * _UNEVEN[codes]).reshape(-1, 256)
 
 
+_DOUBLED_FP4 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.float32)
+
+
+def _mxfp4(blocks: Array) -> Array:
+    """The power of two is kept as its exponent, of which llama.cpp takes half, and numbers twice as large."""
+    exponents = blocks[:, :1].astype(np.uint32)
+    halves = np.where(exponents < 2, np.uint32(0x200000) << exponents, exponents - 1 << 23).astype(np.uint32)
+    return halves.view(np.float32) * _DOUBLED_FP4[_nibbles(blocks[:, 1:])]
+
+
 # By GGUF's numbers.
 BLOCKS = {
     0: Block("F32", 1, 4, float32),
@@ -191,9 +206,10 @@ BLOCKS = {
     20: Block("IQ4_NL", 32, 18, float32, _iq4_nl),
     23: Block("IQ4_XS", 256, 136, float32, _iq4_xs),
     30: Block("BF16", 1, 2, bfloat16),
+    39: Block(MXFP4, 32, 17, float32, _mxfp4),
 }
 UNREAD = {9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S", 22: "IQ2_S"}
-UNREAD |= {24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4"}
+UNREAD |= {24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0"}
 UNREAD |= {40: "NVFP4", 41: "Q1_0"}
 
 

@@ -10,10 +10,12 @@ import numpy as np
 from pygpukit.core.dtypes import DataType
 from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.models.convert import convert
+from pygpukit.models.dequantise import MXFP4, named
 from pygpukit.models.gguf_config import config_of, ends
 from pygpukit.models.gguf_names import known
 from pygpukit.models.gguf_parts import open_gguf
 from pygpukit.models.heads import halves
+from pygpukit.models.quantised.blocks import of_gguf_mxfp4
 from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _MAX_EXPERTS = 1024
+_NO_NUMBER = 255  # of exponents
 _ROPE_FACTORS = "rope_freqs.weight"
 _LONGROPE = {"short_factor": "rope_factors_short.weight", "long_factor": "rope_factors_long.weight"}
 
@@ -88,9 +91,18 @@ class GGUFCheckpoint:
             stored = self._gguf.stored(theirs)
             if name in self._experts:
                 stored = stored[self._experts[name]].reshape(shape[0], -1)
+            if tensor.block.name == MXFP4:
+                stored = self._repacked(stored, theirs)
             return stored if heads is None else halves(stored, heads)
 
-        return Stored(tensor.block.name, rows, self._gguf_names.is_transposed(name))
+        kind = "MXFP4" if tensor.block.name == MXFP4 else tensor.block.name
+        return Stored(kind, rows, self._gguf_names.is_transposed(name))
+
+    def _repacked(self, rows: Array, theirs: str) -> Array:
+        """The blocks of folders with the values of GGUF's."""
+        if np.any(rows.reshape(-1, named(MXFP4).bytes)[:, 0] == _NO_NUMBER):
+            raise self._gguf.file.error(f"the tensor {theirs!r} has an exponent of MXFP4 that stands for no number")
+        return of_gguf_mxfp4(rows)
 
     def quantised_weight(self, name: str) -> tuple[str, int] | None:
         tensor = self._tensors[self._stored[name]]
@@ -136,11 +148,11 @@ class GGUFCheckpoint:
         """True for a tensor of all experts, each of which gets its name. Raises ModelFileError for another count."""
         if not self._gguf_names.expert_names(theirs, 1):
             return False
-        shape = self._tensors[theirs].shape
-        if type(count) is not int or not 0 < count <= _MAX_EXPERTS or len(shape) != 3 or shape[0] != count:
+        shape, axes = self._tensors[theirs].shape, 2 if theirs.endswith(".bias") else 3
+        if type(count) is not int or not 0 < count <= _MAX_EXPERTS or len(shape) != axes or shape[0] != count:
             raise self._gguf.file.error(
-                f"the tensor {theirs!r} has shape {shape}, must have three axes, the first of {count!r:.20} experts by "
-                f"{self._architecture}.expert_count, which are at most {_MAX_EXPERTS}"
+                f"the tensor {theirs!r} has shape {shape}, must have {axes} axes, the first of {count!r:.20} experts "
+                f"by {self._architecture}.expert_count, which are at most {_MAX_EXPERTS}"
             )
         for expert, ours in enumerate(self._gguf_names.expert_names(theirs, count)):
             stored[ours], self._experts[ours] = theirs, expert

@@ -128,7 +128,7 @@ def _llama(data: Metadata, width: int, heads: int, dim: int) -> dict[str, Any]:
         "max_position_embeddings": data.integer("context_length"),
         "rms_norm_eps": data.epsilon("attention.layer_norm_rms_epsilon"),
         "rope_theta": data.fields.number("rope.freq_base") or 10000.0,
-        "rope_scaling": _rope_scaling(data.fields),
+        "rope_scaling": rope_scaling(data.fields),
         "hidden_act": "silu",
         "attention_bias": any(".self_attn." in name and name.endswith(".bias") for name in data.shapes),
         "mlp_bias": any(".mlp." in name and name.endswith(".bias") for name in data.shapes),
@@ -157,7 +157,7 @@ def _check_heads(fields: Fields, dim: int, read: frozenset[str]) -> None:
         raise fields.error(f"which is not there yet: scores are multiplied by {dim**-0.5:.6g}", "attention.scale")
 
 
-def _rope_scaling(fields: Fields) -> dict[str, Any] | None:
+def rope_scaling(fields: Fields) -> dict[str, Any] | None:
     """As llama.cpp reads it: linear where only a factor is given, under its newer or its older name; 0 is none."""
     kind = fields.text(_ROPE + "type") or "linear"
     if kind not in ("none", "linear", "yarn"):

@@ -25,6 +25,7 @@ class GGUFNames:
     place. read: further keys of metadata that it reads. longrope: its file may keep divisors of the frequencies of
     rotation, for short and for long contexts. experts: Hugging Face's name of each part of an expert, with a place for
     its number, of which the file has all experts in one tensor. mixture: the names in files of it with experts.
+    bare: parts whose tensors Hugging Face names without ".weight".
     """
 
     parts: Mapping[str, str]
@@ -39,6 +40,7 @@ class GGUFNames:
     longrope: bool = False
     experts: Mapping[str, str] = field(default_factory=dict)
     mixture: GGUFNames | None = None
+    bare: frozenset[str] = frozenset()
 
     def tensor_name(self, name: str) -> str | None:
         """Hugging Face's name of a tensor; None where it has none."""
@@ -46,14 +48,16 @@ class GGUFNames:
         if not match or match[2] not in self.parts:
             return None
         layer = f"{self.layers}.{match[1]}." if match[1] is not None else ""
-        return f"{layer}{self.parts[match[2]]}.{match[3]}"
+        end = "" if match[2] in self.bare else f".{match[3]}"
+        return f"{layer}{self.parts[match[2]]}{end}"
 
     def expert_names(self, name: str, count: int) -> list[str]:
         """Hugging Face's name of the tensor of each expert; none where it is not one of all experts."""
         match = _NAME.fullmatch(name)
-        if not match or match[2] not in self.experts or match[1] is None or match[3] != "weight":
+        if not match or match[2] not in self.experts or match[1] is None:
             return []
-        return [f"{self.layers}.{match[1]}.{self.experts[match[2]].format(expert)}.weight" for expert in range(count)]
+        part = f"{self.layers}.{match[1]}.{self.experts[match[2]]}.{match[3]}"
+        return [part.format(expert) for expert in range(count)]
 
     def is_transposed(self, name: str) -> bool:
         """True if Hugging Face keeps this matrix (its name) with inputs as rows, where GGUF has outputs as rows."""

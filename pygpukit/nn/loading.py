@@ -93,7 +93,9 @@ class TensorLoader:
             int8 = self._int8(label, columns, parts, bias)
             if int8 is not None:
                 return int8
-        kept = [(self._kept(tensor, count, columns, self._transposed), count) for tensor, _, count in parts]
+        kept = [
+            (self._kept(tensor, self._in_file(count, columns), self._transposed), count) for tensor, _, count in parts
+        ]
         blocks = [(stored, count) for stored, count in kept if stored is not None]
         if as_one and any(stored.kind != blocks[0][0].kind or stored.order is not None for stored, _ in blocks):
             blocks = []
@@ -115,7 +117,7 @@ class TensorLoader:
     ) -> LinearInt8 | None:
         """The product of linear() by int8; None where the file's weights are others. Raises InvalidSpecError where one
         is and another is not, or rows are rounded differently."""
-        kept = [self._stored_as(tensor, count, columns, self._transposed) for tensor, _, count in parts]
+        kept = [self._stored_as(tensor, self._in_file(count, columns), self._transposed) for tensor, _, count in parts]
         ways = {"16 bits" if one is None or one.int8 is None else one.int8.row_scale for one in kept}
         if ways == {"16 bits"}:
             return None
@@ -144,7 +146,7 @@ class TensorLoader:
 
     def rows(self, tensor: str, label: str, shape: tuple[int, int]) -> GPUArray | Blocks:
         """One tensor whose rows are looked up, or multiplied with: as it is stored where it may be."""
-        stored = self._kept(tensor, *shape, False)
+        stored = self._kept(tensor, shape, False)
         if stored is None:
             return self.table(tensor, label, shape)
         weight = self._blocks(label, shape[1], [(stored, shape[0])])
@@ -186,13 +188,19 @@ class TensorLoader:
         """One product from a tensor of several weights, (n, out, in), below each other, with biases (n, out) where the
         file has any. transposed: the file has (n, in, out)."""
         count, rows, columns = shape
-        weight = self._array(shape, f"{label}.weight")
-        stored = (count, columns, rows) if transposed else shape
-        self._reads.begin(self._read(tensor, stored, weight, transposed))
+        stored_shape = (count, columns, rows) if transposed else shape
+        kept = self._kept(tensor, stored_shape, transposed)
+        weight: GPUArray | Blocks
+        if kept is not None:
+            weight = self._blocks(f"{label}.weight", columns, [(kept, count * rows)])
+            self._copy_rows(tensor, weight, 0, count * rows, transposed)
+        else:
+            values = self._array(shape, f"{label}.weight")
+            self._reads.begin(self._read(tensor, stored_shape, values, transposed))
+            weight = values.reshape(count * rows, columns)
+            weight.name = values.name
         added = self.table(str(bias), f"{label}.bias", (count, rows)) if self.has(bias) else None
-        flat = weight.reshape(count * rows, columns)
-        flat.name = weight.name
-        return LinearBF16(flat, None if added is None else added.reshape(count * rows))
+        return LinearBF16(weight, None if added is None else added.reshape(count * rows))
 
     def has(self, tensor: str | None) -> bool:
         """True if the file has that tensor."""
@@ -205,20 +213,24 @@ class TensorLoader:
         a, b = (self._checkpoint.read(self._prefix + name) for name in (first, second))
         return a.dtype == b.dtype and np.array_equal(a, b)
 
+    def _in_file(self, rows: int, columns: int) -> tuple[int, int]:
+        """The shape of a product's weight in the file."""
+        return (columns, rows) if self._transposed else (rows, columns)
+
     def _array(self, shape: tuple[int, ...], label: str, dtype: DataType | None = None) -> GPUArray:
         array = factory.empty(shape, dtype or self._dtype)
         array.name = f"{self._title}/{label}"
         self.placed += array.nbytes
         return array
 
-    def _kept(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> Stored | None:
+    def _kept(self, tensor: str | None, shape: tuple[int, ...], transposed: bool) -> Stored | None:
         """The rows of a weight that stay in the type of the file; None where their values are made."""
-        stored = self._stored_as(tensor, rows, columns, transposed) if self._kinds else None
+        stored = self._stored_as(tensor, shape, transposed) if self._kinds else None
         return None if stored is None or stored.kind not in self._kinds else stored
 
-    def _stored_as(self, tensor: str | None, rows: int, columns: int, transposed: bool) -> Stored | None:
-        """A weight as it is stored; None where it has another shape than that."""
-        name, shape = self._prefix + str(tensor), (columns, rows) if transposed else (rows, columns)
+    def _stored_as(self, tensor: str | None, shape: tuple[int, ...], transposed: bool) -> Stored | None:
+        """A weight as it is stored; None where it has another shape in the file than that."""
+        name = self._prefix + str(tensor)
         if name not in self._names or self._checkpoint.shape(name) != shape:
             return None
         stored = self._checkpoint.stored(name)
@@ -235,7 +247,7 @@ class TensorLoader:
         for number, (stored, rows) in enumerate(together):
             kind, block = stored.kind, named(stored.kind)
             plain = block.decode is None
-            width = columns if plain else columns // block.elements * block.bytes
+            width = columns if plain else block.row_bytes(columns)
             array = factory.empty((rows, width), block.dtype if plain else uint8)
             array.name = f"{self._title}/{label}{f'.{number}' if number else ''}"
             self.placed += array.nbytes
@@ -280,7 +292,9 @@ class TensorLoader:
         if stored is not None and stored.int8 is not None and self._rounds:
             return _count(self._checkpoint.shape(name)) + self._checkpoint.shape(name)[0] * float32.itemsize
         if stored is not None and stored.kind in self._kinds:
-            return named(stored.kind).size(self._checkpoint.shape(name))
+            shape = self._checkpoint.shape(name)
+            columns = shape[-2 if stored.is_transposed else -1]
+            return _count(shape) // max(columns, 1) * named(stored.kind).row_bytes(columns)
         return _count(self._checkpoint.shape(name)) * self._dtype.itemsize
 
     def _copy(self, tensor: str, shape: tuple[int, ...], target: GPUArray, offset: float = 0.0) -> None:

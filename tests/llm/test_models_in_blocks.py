@@ -153,3 +153,34 @@ def test_experts_stay_in_blocks_on_a_device_where_gate_and_up_are_of_one_kind(ke
         expected, others = logits_of(from_checkpoint(checkpoint, dtype="bfloat16", context=64), prompt, 2)
     same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=True)) if a != b), 2)
     assert np.abs(found - expected)[: same + 1].max() <= 0.08 * np.abs(expected).max()
+
+
+def test_stacked_experts_stay_in_blocks(kernels_on_sim: None, tmp_path: Path) -> None:
+    """gpt-oss' MXFP4, with rows that are no whole blocks: no further from float32 than twice their values rounded."""
+    config = {**CONFIGS["gpt_oss"], "hidden_size": 96, "intermediate_size": 160, "head_dim": 64}
+    config |= {"layer_types": ["sliding_attention", "full_attention"], "num_hidden_layers": 2}
+    rng, stored = np.random.default_rng(5), {}
+    for name, value in tensors(config).items():
+        if value.ndim < 3:
+            stored[name] = value
+            continue
+        count, columns, rows = value.shape
+        stored[f"{name}_blocks"] = rng.integers(0, 256, (count, rows, columns // 32, 16)).astype(np.uint8)
+        stored[f"{name}_scales"] = rng.integers(120, 124, (count, rows, columns // 32)).astype(np.uint8)
+    folder(tmp_path / "m", stored)
+    method = {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}
+    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "quantization_config": method}))
+    ours = load(tmp_path / "m", dtype="bfloat16", context=64, progress=False)
+    for block in ours.blocks:
+        for linear in block.mlp.experts.linears:  # type: ignore[union-attr]
+            assert isinstance(linear.weight, Blocks) and [part.kind for part in linear.weight.parts] == ["MXFP4"]
+    assert not ours.expanded
+    prompt = [int(x) for x in rng.integers(0, 99, 9)]
+    found, _ = logits_of(ours, prompt, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "_through_kernels", False)
+        exact, rounded = (
+            logits_of(load(tmp_path / "m", dtype=dtype, context=64, progress=False), prompt, 1)[0]
+            for dtype in ("float32", "bfloat16")
+        )
+    assert np.abs(found - exact).max() <= 2 * np.abs(rounded - exact).max()

@@ -29,7 +29,9 @@ def decoded(blocks: Stored, shape: tuple[int, int]) -> np.ndarray[Any, Any]:
     assert not blocks.is_transposed
     found = np.empty(shape, np.float32)
     columns = np.arange(shape[1]) if blocks.order is None else blocks.order
-    found[:, columns] = block.decoded(blocks.rows().reshape(-1, block.bytes)).reshape(shape)
+    whole = block.decoded(blocks.rows().reshape(-1, block.bytes)).reshape(shape[0], -1)
+    found[:, columns] = whole[:, : shape[1]]
+    assert not whole[:, shape[1] :].any()
     return found
 
 
@@ -50,12 +52,11 @@ def test_blocks_have_the_same_numbers(tmp_path: Path, layout: str, shape: tuple[
     stored, config, values = LAYOUTS[layout]("a", shape, np.random.default_rng(shape[0]))
     blocks = open_checkpoint(folder(tmp_path / "m", stored, **config)).stored("a.weight")
     several = shape[1] == 256
-    expected = {"awq": "I4_128" if several else "I4_32", "nvfp4": "NVFP4" if several else None}
+    expected = {"awq": "I4_128" if several else "I4_32", "nvfp4": "NVFP4", "mxfp4": "MXFP4"}
     fours = "gptq in order", "gptq v2", "gptq", "packed", "packed without zeros"
     eights = "I8Z_128" if several else "I8Z_32"
     expected |= {**dict.fromkeys(fours, expected["awq"]), "gptq of 8": eights, "packed of 8": eights}
     expected |= {"packed of 8 by row": "I8Z_128" if several else "I8Z_32", "modelopt": expected["nvfp4"]}
-    expected |= {"mxfp4": "MXFP4" if several else None}
     assert (None if blocks is None else blocks.kind) == expected.get(layout)
     if blocks is not None:
         np.testing.assert_array_equal(decoded(blocks, shape), values)
@@ -96,6 +97,12 @@ def test_experts_of_gpt_oss(tmp_path: Path) -> None:
     assert model.names() == ("mlp.experts.down_proj",)
     assert model.shape("mlp.experts.down_proj") == (3, 64, 8)
     values = model.read("mlp.experts.down_proj")
+    kept = model.stored("mlp.experts.down_proj")
+    assert kept is not None and kept.kind == "MXFP4" and kept.is_transposed
+    block = named("MXFP4")
+    below = block.decoded(kept.rows().reshape(-1, block.bytes)).reshape(3, 8, 128)
+    np.testing.assert_array_equal(below[:, :, :64], values.swapaxes(1, 2))
+    assert not below[:, :, 64:].any()
     for expert, out, block, place in ((0, 0, 0, 0), (2, 7, 1, 15), (1, 3, 0, 9)):
         scale = 2.0 ** (int(scales[expert, out, block]) - 127)
         byte = int(blocks[expert, out, block, place])

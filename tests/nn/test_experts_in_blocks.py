@@ -58,6 +58,24 @@ def test_products(kernels_on_sim: None, kind: str, case: tuple[Form, list[int]])
     check(product(x, weight, counts, form), x, numbers, counts)
 
 
+@pytest.mark.parametrize("kind", ["MXFP4", "NVFP4"])
+@pytest.mark.parametrize("columns", [96, 352, 288])
+def test_a_row_ends_within_a_block(kernels_on_sim: None, kind: str, columns: int) -> None:
+    """As gpt-oss' rows of 2880 do: what lies behind counts for nothing, in products and in values."""
+    whole = -(-columns // 128) * 128
+    packed, counts = random_blocks(kind, 2 * 21, whole, 9), [3, 9]
+    weight = Blocks((Part(kind, gp.from_numpy(packed)),), columns, BFLOAT16)
+    numbers = values(kind, packed)[:, :columns]
+    np.testing.assert_array_equal(weight.to_numpy(), numbers)
+    x = rows_of(12, columns, 10)
+    made = [product(x, weight, counts, form) for form in (Form(8), Form(32), Form(64, 1), Form(64, 2))]
+    check(made[0], x, numbers.astype(np.float64), counts)
+    for other in made[1:]:
+        np.testing.assert_array_equal(other, made[0])
+    expanded = weight.expanded().astype("float32").to_numpy()
+    np.testing.assert_allclose(expanded, numbers, rtol=2.0**-8, atol=0)
+
+
 @pytest.mark.parametrize("kind", ["Q4_K", "FP8_32"])
 def test_a_row_has_the_same_bits_by_every_kernel(kernels_on_sim: None, kind: str) -> None:
     """Over more chunks than a block has warps, and columns of more than one block of the widest kernel."""

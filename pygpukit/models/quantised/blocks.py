@@ -51,16 +51,32 @@ def of_fours(codes: Array, zero: Array | int, scale: Array, values: int) -> Arra
 
 
 def of_nvfp4(packed: Array, steps: Array, overall: np.float32) -> Array:
-    """Blocks NVFP4. packed: uint8 (out, in / 2); steps: E4M3's codes (out, in / 16); overall: less than 0 to divide."""
+    """Blocks NVFP4, zeros behind the last column. packed: uint8 (out, in / 2); steps: E4M3's codes (out, in / 16);
+    overall: less than 0 to divide."""
+    packed, steps = _whole(packed, 64), _whole(steps, 8)
     out, blocks = len(packed), packed.shape[1] // 64
     head = np.broadcast_to(np.array([overall], "<f4").view(np.uint8), (out, blocks, 4))
     return _rows(head, steps.reshape(out, blocks, 8), packed.reshape(out, blocks, 64))
 
 
 def of_mxfp4(packed: Array, exponents: Array) -> Array:
-    """Blocks MXFP4. packed: uint8 (out, in / 2); exponents: uint8 (out, in / 32)."""
+    """Blocks MXFP4, zeros behind the last column. packed: uint8 (out, in / 2); exponents: uint8 (out, in / 32)."""
+    packed, exponents = _whole(packed, 64), _whole(exponents, 4)
     out, blocks = len(packed), packed.shape[1] // 64
     return _rows(exponents.reshape(out, blocks, 4), packed.reshape(out, blocks, 64))
+
+
+def of_gguf_mxfp4(rows: Array) -> Array:
+    """Blocks MXFP4 of GGUF's: an exponent, and bytes of a code of the first 16 values with one of the last 16."""
+    blocks = rows.reshape(len(rows), -1, 17)
+    codes = np.concatenate([blocks[..., 1:] & 15, blocks[..., 1:] >> 4], axis=-1)
+    packed = codes[..., ::2] | codes[..., 1::2] << np.uint8(4)
+    return of_mxfp4(packed.reshape(len(rows), -1), blocks[..., 0])
+
+
+def _whole(rows: Array, count: int) -> Array:
+    """Rows of whole blocks of so many bytes: with zeros behind them, which are numbers of nothing."""
+    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % count)))
 
 
 def _rows(*parts: Array) -> Array:

@@ -19,6 +19,8 @@ from pygpukit.models.stored import Stored
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
+KERNEL_COLUMNS = 32  # kernels take so many at a time
+
 
 def _times(values: Array, scale: Array) -> Array:
     """Values (..., in) times scales (..., blocks) of neighbours."""
@@ -68,7 +70,7 @@ class NVFP4:
         return _times(numbers(stored.read(self.packed)), scale)
 
     def blocks(self, stored: Tensors) -> Stored | None:
-        if self.shape(stored)[1] % 128:
+        if self.shape(stored)[1] % KERNEL_COLUMNS:
             return None
         from pygpukit.models.quantised.blocks import of_nvfp4
 
@@ -103,8 +105,6 @@ class MXFP4:
         return _times(numbers(stored.read(self.packed)), powers(stored.read(self.scale)))
 
     def blocks(self, stored: Tensors) -> Stored | None:
-        if self.shape(stored)[1] % 128:
-            return None
         from pygpukit.models.quantised.blocks import of_mxfp4
 
         def rows() -> Array:
@@ -140,4 +140,13 @@ class ExpertsMXFP4:
         return _times(values, powers(stored.read(scale))).swapaxes(1, 2)
 
     def blocks(self, stored: Tensors) -> Stored | None:
-        return None
+        """Its experts below each other."""
+        from pygpukit.models.quantised.blocks import of_mxfp4
+
+        experts, _, out = self.shape(stored)
+
+        def rows() -> Array:
+            codes, exponents = (stored.read(name).reshape(experts * out, -1) for name in self.tensors)
+            return of_mxfp4(codes, exponents)
+
+        return Stored("MXFP4", rows, is_transposed=True)

@@ -109,7 +109,7 @@ class Blocks:
             if block.decode is None:
                 rows.append(convert(stored, part.array.dtype, float32))
             else:
-                values = block.decoded(stored.reshape(-1, block.bytes)).reshape(len(stored), self.columns)
+                values = block.decoded(stored.reshape(-1, block.bytes)).reshape(len(stored), -1)[:, : self.columns]
                 rows.append(values if part.order is None else values[:, np.argsort(part.order.to_numpy())])
         return np.concatenate(rows)
 
