@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygpukit._core import native
+from pygpukit.comm.failures import KINDS, failed_wait, kind_name, noted, repeated, ticket
 from pygpukit.comm.orders import Call, Orders
 from pygpukit.comm.rank import Rank
-from pygpukit.comm.windows import MAX_RANKS, Windows
+from pygpukit.comm.windows import MAX_RANKS, Board, Windows, fields
 from pygpukit.core import deferred
 from pygpukit.core.backend import is_sim
 from pygpukit.core.device import device_count, index_of
 from pygpukit.core.errors import CollectiveError, DeviceMismatchError, InvalidSpecError
+from pygpukit.jit.compile.check import CHECK_VARIABLE, check_mode
 
 if TYPE_CHECKING:
     from pygpukit.core.device import DeviceLike
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _PATIENCE_S, _GRACE_S = 0.5, 1.3  # until a rank that does not end is interrupted, and until it is left behind
-_IDS = 0xFFFF  # peers.cuh: kKind
 
 
 class _Interrupted(BaseException):
@@ -48,7 +49,7 @@ class Group:
     DeviceMismatchError
         There is no such device, it is named twice, or two cannot use each other's memory.
     InvalidSpecError
-        No device, too many, or a timeout that is not positive.
+        No device, too many, a timeout that is not positive, or several devices in checked mode.
 
     Examples
     --------
@@ -58,17 +59,13 @@ class Group:
     """
 
     def __init__(self, devices: Sequence[DeviceLike] | None = None, timeout: float = 30.0) -> None:
-        chosen = range(device_count()) if devices is None else [index_of(one, "Group") for one in devices]
-        if not 1 <= len(chosen) <= MAX_RANKS:
-            raise InvalidSpecError(f"Group: {len(chosen)} devices; give 1 to {MAX_RANKS}", "devices")
-        if len(set(chosen)) < len(chosen):
-            raise DeviceMismatchError(
-                f"Group: devices {list(chosen)}: a device can be one rank only; name each once, or simulate more by "
-                "PYGPUKIT_SIM_DEVICES"
+        self.devices = chosen_devices(devices, timeout, "Group")
+        if len(self.devices) > 1 and is_sim() and check_mode(None, "sim"):
+            raise InvalidSpecError(
+                f"Group: in checked mode ({CHECK_VARIABLE}) kernels of a process run one at a time, so that ranks "
+                "cannot meet; gp.comm.ProcessGroup has a process for each",
+                "devices",
             )
-        if not timeout > 0:
-            raise InvalidSpecError(f"Group: timeout={timeout}; give seconds, more than 0", "timeout")
-        self.devices = tuple(chosen)
         self.size = len(self.devices)
         self.timeout = timeout
         self._lock = threading.Lock()
@@ -76,10 +73,12 @@ class Group:
         self._calls: dict[tuple[str, str], int] = {}
         self._failure: BaseException | None = None
         self._running = False  # so that every rank's wait ends, not only the first one's
-        self._windows = Windows(self.devices, timeout)
+        self._windows = Windows(self.devices)
+        self._board = Board(self.size)
         self._close = weakref.finalize(self, self._windows.free)
         self.ranks = tuple(
-            Rank(self, index, device, self._windows.fields(index)) for index, device in enumerate(self.devices)
+            Rank(self, index, device, fields(self._windows.addresses(), self._board, timeout, index))
+            for index, device in enumerate(self.devices)
         )
         for device in self.devices:
             deferred.watch(device, self)
@@ -165,23 +164,22 @@ class Group:
     def check(self) -> None:
         """Raises CollectiveError when the group has failed."""
         with self._lock:
-            if self._failure is None and self._windows.stopped:
+            if self._failure is None and self._board.stopped:
                 self._failure = self._failed_wait()
             failure = self._failure
             running = self._running
         if failure is not None:
             if not running:  # said once: what else is on the devices goes on
                 deferred.unwatch(self)
-            raise _repeated(failure)
+            raise repeated(failure)
 
     def fail(self, error: BaseException, rank: int = -1) -> None:
         """The group fails with this error, unless it has: every wait of its ranks ends soon."""
         with self._lock:
             if self._failure is None:
-                if rank >= 0 and not isinstance(error, CollectiveError) and hasattr(error, "add_note"):
-                    error.add_note(f"in rank {rank} of {self.size}, device {self.devices[rank]}")
+                noted(error, rank, self.size, self.devices[rank])
                 self._failure = error
-        self._windows.stop()
+        self._board.stop()
 
     def close(self) -> None:
         """Wait for the ranks' work and give the group's memory back. It is of no use any more."""
@@ -215,9 +213,8 @@ class Group:
     def ticket(self, call: Call, number: int) -> int:
         """A call as a rank's kernels show it to the others: its number and its kind."""
         with self._lock:
-            name = call.name if call.peer is None else "send or recv"  # the two have one ticket
-            kind = self._calls.setdefault((name, call.details), 1 + len(self._calls) % _IDS)
-        return (number & _IDS) << 16 | kind
+            kind = self._calls.setdefault((kind_name(call), call.details), 1 + len(self._calls) % KINDS)
+        return ticket(number, kind)
 
     def _end(self, rank: int) -> None:
         with self._lock:
@@ -235,33 +232,28 @@ class Group:
         with self._lock:
             failure = self._failure
             assert failure is not None
-            self._failure = _repeated(failure)
+            self._failure = repeated(failure)
         return failure
 
     def _failed_wait(self) -> CollectiveError:
         """The error that a kernel wrote to the board."""
         names = {kind: name for (name, _), kind in self._calls.items()}
-
-        def shown(ticket: int) -> str:
-            return f"{names.get(ticket & _IDS, 'a call')} #{ticket >> 16}"
-
-        failures = sorted(self._windows.failures(), key=lambda one: one[1] == "late")
-        if not failures:
-            return CollectiveError("the group was stopped; make a new one")
-        rank, reason, peer, own, seen = failures[0]
-        sentence = f"rank {rank} waits in {shown(own)} for rank {peer}, "
-        if reason == "late":
-            last = self._orders.last(peer)
-            sentence += f"which did not come within {self.timeout:g} s; its last call: {last or 'none'}"
-        else:
-            sentence += f"which is in {shown(seen)}"
-        return CollectiveError(sentence, rank, peer)
+        return failed_wait(self._board.failures(), names, self._orders, self.timeout)
 
 
-def _repeated(failure: BaseException) -> CollectiveError:
-    if isinstance(failure, CollectiveError):
-        return CollectiveError(str(failure), failure.rank, failure.peer)
-    return CollectiveError(f"the group has failed: {type(failure).__name__}: {failure}; make a new one")
+def chosen_devices(devices: Sequence[DeviceLike] | None, timeout: float, what: str) -> tuple[int, ...]:
+    """The numbers of a group's devices, all where none are named. Raises as Group() does."""
+    chosen = range(device_count()) if devices is None else [index_of(one, what) for one in devices]
+    if not 1 <= len(chosen) <= MAX_RANKS:
+        raise InvalidSpecError(f"{what}: {len(chosen)} devices; give 1 to {MAX_RANKS}", "devices")
+    if len(set(chosen)) < len(chosen):
+        raise DeviceMismatchError(
+            f"{what}: devices {list(chosen)}: a device can be one rank only; name each once, or simulate more by "
+            "PYGPUKIT_SIM_DEVICES"
+        )
+    if not timeout > 0:
+        raise InvalidSpecError(f"{what}: timeout={timeout}; give seconds, more than 0", "timeout")
+    return tuple(chosen)
 
 
 def _end_threads(threads: Sequence[threading.Thread]) -> None:

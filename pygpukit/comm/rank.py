@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pygpukit._core import native
 from pygpukit.comm import collectives, pairs
@@ -14,8 +14,22 @@ from pygpukit.ops.operands import check_array, may_share_memory
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
-    from pygpukit.comm.group import Group
     from pygpukit.core.dtypes import DataType
+
+
+class Together(Protocol):
+    """The ranks of a group, as one of them asks for them."""
+
+    size: int
+
+    def check(self) -> None:
+        """Raises CollectiveError when the group has failed."""
+
+    def add(self, rank: int, call: Call) -> int:
+        """One more call of a rank, in its order; its number. Raises CollectiveError where ranks wait for ever."""
+
+    def ticket(self, call: Call, number: int) -> int:
+        """A call as a rank's kernels show it to the others."""
 
 
 class Rank:
@@ -29,7 +43,7 @@ class Rank:
 
     __slots__ = ("_captured_calls", "_entered", "_group", "_peers", "_stream", "device", "index", "size")
 
-    def __init__(self, group: Group, index: int, device: int, peers: bytes) -> None:
+    def __init__(self, group: Together, index: int, device: int, peers: bytes) -> None:
         self._group = group
         self._peers = peers
         self._entered: list[Any] = []

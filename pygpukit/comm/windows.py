@@ -1,9 +1,9 @@
-"""Memory that the ranks of a group share: a window on the device of each, and the board on the host."""
+"""Memory that the ranks of a group share: a window on the device of each; and the board on the host."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygpukit._core import native
 from pygpukit.core import peers
@@ -34,72 +34,101 @@ def window_bytes(size: int) -> int:
     return _WINDOW.layout.size + 2 * (CHANNELS + PAIR_CHANNELS) * size * part_bytes(size)
 
 
-def enable_access(devices: Sequence[int]) -> None:
-    """Each device may use the others' memory from here on. Raises DeviceMismatchError naming two that cannot."""
+def check_access(devices: Sequence[int], what: str) -> None:
+    """Raises DeviceMismatchError naming two devices that cannot use each other's memory."""
     for device in devices:
         for peer in devices:
             if device != peer and not peers.can_access_peer(device, peer):
                 raise DeviceMismatchError(
-                    f"Group: device {device} cannot use the memory of device {peer} (gp.cuda.can_access_peer says so); "
-                    "make groups of devices that are linked"
+                    f"{what}: device {device} cannot use the memory of device {peer} (gp.cuda.can_access_peer says "
+                    "so); make groups of devices that are linked"
                 )
+
+
+def enable_access(devices: Sequence[int]) -> None:
+    """Each device may use the others' memory of this process from here on. Errors as check_access()."""
+    check_access(devices, "Group")
     for device in devices:
         for peer in devices:
             if device != peer:
                 peers.enable_peer_access(device, peer)
 
 
-class Windows:
-    """The windows and the board of a group, as long as anybody has it. limit_s: how long a rank waits for another."""
+def new_window(size: int) -> GPUArray:
+    """A window on the current device for a rank of so many, pinned and ready for the others."""
+    memory = native.empty(window_bytes(size), "uint8")
+    memory.name = "comm window"
+    native.pin(memory)
+    native.fill(native.view(memory, (_WINDOW.layout.size // 8,), (8,), 0, "uint64"), bytes(8))
+    native.synchronize()
+    return memory
 
-    def __init__(self, devices: Sequence[int], limit_s: float) -> None:
+
+def fields(addresses: Sequence[int], board: Board, limit_s: float, rank: int) -> bytes:
+    """peers.cuh's Peers of a rank. addresses: of all ranks' windows, as its device sees them. limit_s: how long it
+    waits for another rank."""
+    return _PEERS.pack(
+        windows=addresses,
+        board=board.address,
+        limit_ns=int(limit_s * 1e9),
+        part_bytes=part_bytes(len(addresses)),
+        rank=rank,
+        size=len(addresses),
+    )
+
+
+class Failed(NamedTuple):
+    """A row of the board, by a kernel whose wait failed. reason: of REASONS. own, seen: its ticket and its peer's."""
+
+    rank: int
+    reason: str
+    peer: int
+    own: int
+    seen: int
+
+
+class Board:
+    """Memory of the host by which kernels of this process tell a failure, and are told to stop."""
+
+    def __init__(self, size: int) -> None:
         from pygpukit.memory.pinned import pinned_empty
 
-        self.size = len(devices)
-        self._part_bytes = part_bytes(self.size)
-        self.nbytes = window_bytes(self.size)
-        enable_access(devices)
-        self._memory: list[GPUArray] = []
-        self._limit_ns = int(limit_s * 1e9)
-        self.board = pinned_empty((1 + self.size, _FIELDS), "uint32")
-        self.board[:] = 0
-        for device in devices:
-            with current_device(device):
-                memory = native.empty(self.nbytes, "uint8")
-                memory.name = "comm window"
-                native.pin(memory)
-                self._memory.append(memory)
-                native.fill(native.view(memory, (_WINDOW.layout.size // 8,), (8,), 0, "uint64"), bytes(8))
-                native.synchronize()
-
-    def fields(self, rank: int) -> bytes:
-        """peers.cuh's Peers of a rank."""
-        return _PEERS.pack(
-            windows=[memory.device_ptr for memory in self._memory],
-            board=self.board.ctypes.data,
-            limit_ns=self._limit_ns,
-            part_bytes=self._part_bytes,
-            rank=rank,
-            size=self.size,
-        )
+        self._words = pinned_empty((1 + size, _FIELDS), "uint32")
+        self._words[:] = 0
+        self.address: int = self._words.ctypes.data
 
     def stop(self) -> None:
         """Every wait of a kernel ends soon, and every later one."""
-        self.board[0, 0] = 1
+        self._words[0, 0] = 1
 
     @property
     def stopped(self) -> bool:
         """A kernel's wait has failed, or stop() was called."""
-        return bool(self.board[0, 0])
+        return bool(self._words[0, 0])
 
-    def failures(self) -> list[tuple[int, str, int, int, int]]:
-        """(rank, reason, peer, own ticket, the peer's ticket) of every rank whose kernel has failed."""
-        rows: list[tuple[int, str, int, int, int]] = []
-        for rank in range(self.size):
-            state, reason, peer, own, seen = (int(word) for word in self.board[1 + rank, :5])
+    def failures(self) -> list[Failed]:
+        """Of every rank whose kernel has failed."""
+        rows: list[Failed] = []
+        for rank, words in enumerate(self._words[1:]):
+            state, reason, peer, own, seen = (int(word) for word in words[:5])
             if state:
-                rows.append((rank, REASONS[reason], peer, own, seen))
+                rows.append(Failed(rank, REASONS[reason], peer, own, seen))
         return rows
+
+
+class Windows:
+    """The windows of a group in one process, as long as anybody has them."""
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        enable_access(devices)
+        self._memory: list[GPUArray] = []
+        for device in devices:
+            with current_device(device):
+                self._memory.append(new_window(len(devices)))
+
+    def addresses(self) -> list[int]:
+        """By rank."""
+        return [memory.device_ptr for memory in self._memory]
 
     def free(self, *_: Any) -> None:
         """Give the windows back. No kernel may use them any more."""

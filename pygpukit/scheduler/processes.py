@@ -60,7 +60,10 @@ class PartitionWorker:
         to 1, which a server of MPS keeps where there is one; 0 = no bound. device: that its functions begin on."""
         self.partition, self.memory_bytes, self.device = partition, memory_bytes, device
         self._process = Worker(
-            f"partition {partition}", start=False, environment=lambda: _mps_limit(compute_share(), device)
+            f"partition {partition}",
+            start=False,
+            environment=lambda: _mps_limit(compute_share(), device),
+            device=device,
         )
         self._lock = threading.Lock()  # held by who starts it or has a task in it
         self._state = "idle"

@@ -65,9 +65,8 @@ def _hello(request: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"the parent speaks worker protocol {request['version']}, this process {VERSION}")
     sys.path[:] = request["path"]  # functions are found where the parent finds them
     from .._core import native
-    from ..core.backend import ensure
 
-    ensure()
+    native.set_device(request["device"])
     native.synchronize()  # the context exists from here on
     return {"pid": os.getpid(), "backend": native.backend_name()}
 

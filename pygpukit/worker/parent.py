@@ -47,10 +47,12 @@ class Worker:
         *,
         start: bool = True,
         environment: Callable[[], dict[str, str]] = dict,
+        device: int = 0,
     ) -> None:
-        """start: now, and wait for it; else by start(). environment: asked for more variables at each start."""
+        """start: now, and wait for it; else by start(). environment: asked for more variables at each start. device:
+        that its functions begin on, and the only one that it opens by itself."""
         self._environment = environment
-        self.name, self.backend = name, backend
+        self.name, self.backend, self.device = name, backend, device
         self._lock = threading.RLock()
         self._channel: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -95,7 +97,7 @@ class Worker:
                     stdin=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C in a terminal is for this process; it decides about the worker
                 ).result()
-            hello = {"op": "hello", "version": VERSION, "path": sys.path}
+            hello = {"op": "hello", "version": VERSION, "path": sys.path, "device": self.device}
             answer, _ = self.exchange(hello, timeout_s=START_TIMEOUT_S, stopped=stopped)
             if not answer["ok"]:
                 self.kill()

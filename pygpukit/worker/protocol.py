@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-VERSION = 2
+VERSION = 3
 MAX_MESSAGE_BYTES = 64 << 20
 MAX_DESCRIPTORS = 250  # the kernel's limit of one message is 253
 _LENGTH = struct.Struct("<I")
