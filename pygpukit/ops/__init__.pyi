@@ -217,6 +217,7 @@ from pygpukit.ops.matmul.fp8 import gemv_fp8_bf16_batched as gemv_fp8_bf16_batch
 from pygpukit.ops.matmul.fp8 import matmul_fp8 as matmul_fp8
 from pygpukit.ops.matmul.fp8 import matmul_fp8_plan as matmul_fp8_plan
 from pygpukit.ops.matmul.grouped import grouped_matmul as grouped_matmul
+from pygpukit.ops.matmul.integer_weights import matmul_mixed as matmul_mixed
 from pygpukit.ops.matmul.integers import matmul_int8 as matmul_int8
 from pygpukit.ops.matmul.linear import batched_matmul as batched_matmul
 from pygpukit.ops.matmul.linear import linear as linear

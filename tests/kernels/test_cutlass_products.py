@@ -241,14 +241,54 @@ def test_a_weight_of_fp8_is_the_left_operand(result: str, monkeypatch: pytest.Mo
     assert plan.backend == "cutlass" and plan.reason.startswith("fp8 decoded to float16 on the way to tensor cores")
     ((spec, grid, block, call, *arguments),) = launches
     types = "cutlass::float_e5m2_t, cutlass::half_t, " + {"float16": "cutlass::half_t", "float32": "float"}[result]
-    assert spec.expression == f"pk::cutlass_mixed<{types}, 128, 2>"
+    weight, others = types.split(", ", 1)
+    assert spec.expression == f"pk::cutlass_mixed<{weight}, void, {others}, 128, 2>"
     assert grid == (18, 1, 1) and block == (384, 1, 1)  # 6 x 3 tiles: 520 lines of the weight in whole clusters
     assert call[48:60] == np.array([520, 300, 384], np.int32).tobytes()
     packed, of_weight, of_rows = arguments[-3:]
-    assert packed == np.array([2, 1, 1, 1], np.int32).tobytes() + np.float32(1).tobytes()
+    assert packed == np.array([2, 1, 1, 1, 3, 1], np.int32).tobytes() + np.float32(1).tobytes()
     assert (of_weight.shape, of_rows.shape, out.shape) == ((1039,), (300,), (300, 520))  # 520 scales, a step of 2
     of_result = (out.itemsize, 64, 520, 300, 520, 1, 300 * 520)
     assert maps == [(1, 128, 384, 520, 384, 1, 0), (2, 64, 384, 300, 384, 1, 0), of_result]
+
+
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize(("bits", "scales"), [(8, None), (8, "columns"), (4, "columns"), (4, "groups"), (8, "groups")])
+def test_a_weight_of_integers_is_read_as_it_is_stored(
+    bits: int, scales: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches: list[tuple[Any, ...]] = []
+    maps: list[tuple[tuple[int, ...], dict[str, Any]]] = []
+    monkeypatch.setattr(mixed, "launch", lambda *launched: launches.append(launched))
+    told = tensor_maps.tail
+    monkeypatch.setattr(
+        tensor_maps, "tail", lambda *fields, **more: (maps.append((fields, more)), told(*fields, **more))[1]
+    )
+    with planning("sm_90a"):
+        x, w = gp.zeros((300, 512), "bfloat16"), gp.zeros((520, 64 * bits), "uint8" if bits == 4 else "int8").T
+        scale = {"columns": gp.ones(520, "float32"), "groups": gp.ones((2, 520), "bfloat16")}.get(scales or "")
+        out = gp.ops.matmul_mixed(x, w, scale, backend="cutlass")
+    ((spec, _, _, call, *arguments),) = launches
+    types = (
+        ("cutlass::int4b_t" if bits == 4 else "signed char")
+        + ", "
+        + ("void" if scales != "groups" else "cutlass::bfloat16_t")
+    )
+    assert spec.expression == f"pk::cutlass_mixed<{types}, cutlass::bfloat16_t, cutlass::bfloat16_t, 128, 2>"
+    assert call[48:60] == np.array([520, 300, 512], np.int32).tobytes()
+    line, per_group = 128 * bits // 8, 2 if scales == "groups" else 4
+    of_scales = [((2, 1, 520, 2, 520, 1, 0), {"line": 256, "swizzled": False})] if scales == "groups" else []
+    assert maps == [
+        ((1, 128, 64 * bits, 520, 64 * bits, 1, 0), {"line": line}),
+        ((2, 64, 512, 300, 512, 1, 0), {}),
+        *of_scales,
+        ((2, 64, 520, 300, 520, 1, 300 * 520), {"to_tf32": False}),
+    ]
+    assert [len(x) if isinstance(x, bytes) else 8 for x in arguments[:8]] == [8, 120] * 4
+    packed, of_weight, _ = arguments[-3:]
+    has = int(scales == "columns")
+    assert packed == np.array([has, 0, has, 0, per_group, 4 // per_group], np.int32).tobytes() + np.float32(1).tobytes()
+    assert of_weight.shape == ((520,) if has else (300, 520)) and out.shape == (300, 520)
 
 
 @pytest.mark.usefixtures("headers")
@@ -400,7 +440,7 @@ def test_plans_take_it_where_the_table_says_that_it_is_faster() -> None:
 
 def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [unit for one in (product, scaled, mixed, grouped) for unit in registry.units(one.SOURCE.source)]
-    assert len(listed) == 48 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
+    assert len(listed) == 64 and all(unit.is_ahead("sm_90a") and not unit.is_ahead("sm_80") for unit in listed)
     monkeypatch.setenv("PYGPUKIT_MODELS", str(headers / "elsewhere"))
     assert not any(unit.is_ahead("sm_90a") for unit in listed)
     assert list(registry.units(product.SOURCE.source)) == listed[:18]  # and found in a bundle without them
@@ -415,7 +455,8 @@ def test_units_are_compiled_ahead_where_the_headers_are(headers: Path, monkeypat
         (grouped.SOURCE, "<cutlass::bfloat16_t, 128, 128, true>", "m64n128k16.f32.bf16.bf16"),
         (scaled.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, 128, 2, true>", "m64n128k32.f32.e4m3.e4m3"),
         (scaled.SOURCE, "<cutlass::float_e5m2_t, cutlass::half_t, 192, 2, false>", "m64n192k32.f32.e5m2.e5m2"),
-        (mixed.SOURCE, "<cutlass::float_e4m3_t, cutlass::bfloat16_t, float, 128, 2>", "m64n128k16.f32.bf16.bf16"),
+        (mixed.SOURCE, "<cutlass::float_e4m3_t, void, cutlass::bfloat16_t, float, 128, 2>", "m64n128k16.f32.bf16.bf16"),
+        (mixed.SOURCE, "<cutlass::int4b_t, cutlass::half_t, cutlass::half_t, float, 128, 2>", "m64n128k16.f32.f16.f16"),
     ],
 )
 def test_a_kernel_compiles_for_sm_90a(source: KernelSpec, kind: str, instruction: str) -> None:

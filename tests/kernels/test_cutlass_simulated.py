@@ -104,3 +104,30 @@ def test_weights_of_fp8_equal_numpy(on_sm_90: None, monkeypatch: pytest.MonkeyPa
         last = gp.full((1, n), float("nan"), result)
         mixed.product(a[-1:], b, number, right, last)
         assert last.to_numpy().tobytes() == out[-1:].clone().to_numpy().tobytes()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.turns(20)
+@pytest.mark.parametrize("in_groups", [False, True])
+def test_weights_of_int8_equal_numpy(on_sm_90: None, monkeypatch: pytest.MonkeyPatch, in_groups: bool) -> None:
+    """Each number of the type; scales of columns after the sums, of groups rounded with the numbers; odd sizes."""
+    rng = np.random.default_rng(SEED)
+    for clusters, m, n, k in ((1, 200, 328, 512), (2, 77, 136, 128), (3, 1, 513, 49)):
+        monkeypatch.setattr(room, "clusters", lambda clusters=clusters: clusters)
+        x = gp.from_numpy(rng.standard_normal((m, k), np.float32)).astype("bfloat16")
+        w = rng.integers(-128, 128, (n, k), np.int8)
+        plain, of_groups, numbers, factors = Scale(None, 1, (0, 0)), None, w.astype(np.float64), np.ones(n, np.float32)
+        right = plain
+        if in_groups:
+            of_groups = gp.from_numpy(rng.uniform(0.5, 2, (max(k // 256, 1), n)).astype(np.float32)).astype("bfloat16")
+            scales = of_groups.astype("float32").to_numpy().T.repeat(k // of_groups.shape[0], axis=1)
+            numbers = gp.from_numpy(w.astype(np.float32) * scales).astype("bfloat16").astype("float64").to_numpy()
+        else:
+            factors = rng.uniform(0.5, 2, n).astype(np.float32)
+            right = Scale(gp.from_numpy(factors), 1, (1, 0))
+        out = gp.full((m, n), float("nan"), "float32")
+        mixed.product(x, gp.from_numpy(w).T, plain, right, out, of_groups)
+        wanted = x.astype("float64").to_numpy() @ numbers.T * factors
+        wrong = ~(np.abs(out.to_numpy() - wanted) <= 2.0**-20 * np.abs(wanted) + 2.0**-17 * np.abs(wanted).max())
+        assert not wrong.any(), f"{m} x {n} x {k}, {clusters} clusters, seed {SEED}"

@@ -9,12 +9,11 @@ from pygpukit.core.dtypes import DataType, int8, int32, uint8
 from pygpukit.core.errors import DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops.copying import copy_to
 from pygpukit.ops.elementwise import clip
-from pygpukit.ops.elementwise.logic import bitwise_left_shift, bitwise_right_shift
 from pygpukit.ops.elementwise.math import round as rounded
 from pygpukit.ops.matmul.available import int8_native_gemm_available
+from pygpukit.ops.matmul.integer_weights import int4_numbers
 from pygpukit.ops.matmul.integers import matmul_int8
 from pygpukit.ops.operands import check_array, check_devices, check_writable
-from pygpukit.ops.shape.joining import stack
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -93,16 +92,9 @@ def _write(
         )
     check_writable(out, f"{what}: D")
     check_devices(what, a, b, out)
-    sums = matmul_int8(a, b.T) if operand == int8 else matmul_int8(_numbers(a), _numbers(b).T)
+    sums = matmul_int8(a, b.T) if operand == int8 else matmul_int8(int4_numbers(a), int4_numbers(b).T)
     if factor != 1.0:
         sums = rounded(sums.astype("float64") * factor)
     if factor != 1.0 or result != int32:
         sums = clip(sums, *_LIMITS[result]).astype(result)
     copy_to(sums, out)
-
-
-def _numbers(packed: GPUArray) -> GPUArray:
-    """The int8 (rows, 2 k) of int4 in bytes (rows, k): shifts extend their signs."""
-    bits = packed.view("int8")
-    low = bitwise_right_shift(bitwise_left_shift(bits, 4), 4)
-    return stack([low, bitwise_right_shift(bits, 4)], axis=2).reshape(packed.shape[0], 2 * packed.shape[1])

@@ -1,8 +1,10 @@
-// mixed.cu: products of bfloat16 or float16 with a weight of 8-bit floats by CUTLASS's kernels for SM 9.0.
+// mixed.cu: products of bfloat16 or float16 with a weight of 8-bit floats, or integers of 8 or 4 bits, by CUTLASS's
+// kernels for SM 9.0.
 //
 // The weight is the left operand: a warp group reads its bytes from shared memory into registers, makes them, exactly,
-// numbers of the other operand's type, and multiplies. Tensor cores sum all of k; scales of all, of rows and of columns
-// follow at the end. Tiles of sums have a row for a column of the result, and are turned as they are written.
+// numbers of the other operand's type, and multiplies; by scales of groups of k first, rounded to that type, where
+// there are any. Tensor cores sum all of k; scales of all, of rows and of columns follow at the end. Tiles of sums have
+// a row for a column of the result, and are turned as they are written.
 #define PK_TENSOR_MAPS_ELSEWHERE
 #include <cute/tensor.hpp>  // first
 
@@ -22,9 +24,11 @@
 namespace pk {
 
 // A step apart, null for none: scales of the weight's lines, and of the other operand's.
+// of_group: steps of 128 of k that share a scale of a group; groups: that there are.
 struct MixedScales {
   int weight_step, row_step;
   int has_weight, has_row;
+  int of_group, groups;
   float factor;
 };
 
@@ -77,13 +81,14 @@ struct TransposingWriter : CutlassWriter<Result, Tile, kTimesScales> {
 
  private:
   // A warp's 16 columns of a piece: 4 i + 2 r + c is of column lane / 4 + 8 r and row 8 i + lane % 4 * 2 + c.
-  static __device__ __forceinline__ void transpose(const float (&numbers)[kPieceRows / 2], unsigned char *piece, int warp,
-                                              int lane) {
+  static __device__ __forceinline__ void transpose(const float (&numbers)[kPieceRows / 2], unsigned char *piece,
+                                                   int warp, int lane) {
     if constexpr (sizeof(Result) == 4) {
 #pragma unroll
       for (int i = 0; i < kPieceRows / 2; ++i) {
         const int column = warp * 16 + lane / 4 + i / 2 % 2 * 8, row = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        *reinterpret_cast<float *>(piece + row * kPieceLine + (column / 4 ^ row % 8) * 16 + column % 4 * 4) = numbers[i];
+        *reinterpret_cast<float *>(piece + row * kPieceLine + (column / 4 ^ row % 8) * 16 + column % 4 * 4) =
+            numbers[i];
       }
     } else {
       using Tag = cute::conditional_t<cute::is_same_v<Result, cutlass::half_t>, half_t, bfloat16_t>;
@@ -107,10 +112,16 @@ struct TransposingWriter : CutlassWriter<Result, Tile, kTimesScales> {
 };
 
 // Lines: of the other operand, that a tile has beside 128 of the weight; by a cluster of Blocks blocks that share them.
-template <class Weight, class Element, class Result, int Lines, int Blocks>
+// Scale: of groups, void for none.
+template <class Weight, class Scale, class Element, class Result, int Lines, int Blocks>
 struct Mixed {
-  static constexpr int kWeightLines = 128, kDepth = 128;
-  static constexpr int kSteps = kStepsRoom / ((kWeightLines + 2 * Lines) * 128 + 16);
+  static constexpr int kWeightLines = 128, kDepth = 128, kWeightBits = cute::sizeof_bits_v<Weight>;
+  static constexpr bool kInGroups = !cute::is_void_v<Scale>;
+  static constexpr int kScaleBytes = kInGroups ? kWeightLines * static_cast<int>(sizeof(Element)) : 0;
+  static constexpr int kSteps =
+      kStepsRoom / (kWeightLines * (kDepth * kWeightBits / 8) + 2 * Lines * kDepth + kScaleBytes + 16);
+  using Operand = cute::conditional_t<kInGroups, cute::tuple<Weight, Scale>, cute::tuple<Weight>>;
+  using WeightAtom = cute::conditional_t<kWeightBits == 8, Atom<Weight, false>, cute::GMMA::Layout_K_SW64_Atom<Weight>>;
   using B = Block<kWeightLines, Lines, kDepth, Blocks>;
   using FromRegisters = decltype(cute::make_tiled_mma(
       cute::GMMA::rs_op_selector<Element, Element, float, typename B::Tile, kMajor<false>, kMajor<false>>(),
@@ -118,34 +129,36 @@ struct Mixed {
   using Loop = cutlass::gemm::collective::CollectiveMma<
       cutlass::gemm::MainloopSm90TmaGmmaRmemAWarpSpecializedMixedInput<
           kSteps, typename B::Cluster, cutlass::gemm::KernelTmaWarpSpecializedCooperative>,
-      typename B::Tile, cute::tuple<Weight>, Strides<false>, Element, Strides<false>, FromRegisters, Load<1>,
-      Atom<Weight, false>, cute::Copy_Atom<cute::AutoVectorizingCopy, Weight>, cute::identity, Load<Blocks>,
-      Atom<Element, false>, void, cute::identity>;
-  using Kernel =
-      cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Loop,
-                                           TransposingWriter<Result, typename B::Tile>, cutlass::gemm::PersistentScheduler>;
-  static_assert(cute::size<1>(typename Loop::Params::TMA_A::BitLayoutSrc{}) == kWeightLines * 128 * 8, "");
+      typename B::Tile, Operand, Strides<false>, Element, Strides<false>, FromRegisters, Load<1>, WeightAtom,
+      cute::Copy_Atom<cute::AutoVectorizingCopy, Weight>, cute::identity, Load<Blocks>, Atom<Element, false>, void,
+      cute::identity>;
+  using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Loop,
+                                                      TransposingWriter<Result, typename B::Tile>,
+                                                      cutlass::gemm::PersistentScheduler>;
+  static_assert(cute::size<1>(typename Loop::Params::TMA_A::BitLayoutSrc{}) == kWeightLines * kDepth * kWeightBits, "");
   static_assert(cute::size<1>(typename Loop::Params::TMA_B::BitLayoutSrc{}) == Lines * 128 * 8, "");
   static_assert(Kernel::SharedStorageSize <= kCutlassRoom, "");
 };
 
-// c = factor * (a scaled) @ (w scaled)^T, rounded once; w: n lines of k, a: m lines of k, c: m lines of n, as the maps
-// describe them. p's m and n are those of w and a.
-template <class Weight, class Element, class Result, int Lines, int Blocks>
+// c = factor * (a scaled) @ (w scaled)^T, rounded once; w: n lines of k, a: m lines of k, s: the groups' scales, a line
+// of n for each group, c: m lines of n, as the maps describe them. p's m and n are those of w and a.
+template <class Weight, class Scale, class Element, class Result, int Lines, int Blocks>
 __global__ void __launch_bounds__(384, 1)
     cutlass_mixed(const __grid_constant__ CutlassCall p, const void *const __grid_constant__ w,
                   const __grid_constant__ h::MapTail left, const void *const __grid_constant__ a,
-                  const __grid_constant__ h::MapTail right, const void *const __grid_constant__ c,
+                  const __grid_constant__ h::MapTail right, const void *const __grid_constant__ s,
+                  const __grid_constant__ h::MapTail of_groups, const void *const __grid_constant__ c,
                   const __grid_constant__ h::MapTail result, const MixedScales scales, const float *of_weight,
                   const float *of_rows) {
-  using Kernel = typename Mixed<Weight, Element, Result, Lines, Blocks>::Kernel;
+  using Kernel = typename Mixed<Weight, Scale, Element, Result, Lines, Blocks>::Kernel;
   extern __shared__ __align__(1024) char cutlass_memory[];
   typename Kernel::Params params = params_of<Kernel, Blocks>(p);
   params.mainloop.tma_load_a.tma_desc_.at = map_at(w, left);
   params.mainloop.tma_load_b.tma_desc_.at = map_at(a, right);
-  params.mainloop.scale_k = 0;
-  params.mainloop.group_size = 0;
-  params.mainloop.reload_factor = 1;
+  params.mainloop.tma_load_scale.tma_desc_.at = map_at(s, of_groups);
+  params.mainloop.scale_k = scales.groups;
+  params.mainloop.group_size = scales.of_group * 128;
+  params.mainloop.reload_factor = scales.of_group;
   params.epilogue.to = &h::map_of(c, result);
   params.epilogue.factor = scales.factor;
   params.epilogue.lines = {scales.has_weight ? of_weight : nullptr,
