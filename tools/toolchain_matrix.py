@@ -63,7 +63,7 @@ _MMA = (
 )
 _MMA_ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90a")
 _MMA_SHARE = 24  # one part a commit, for one architecture
-_MAX_SPILLED = 96  # bytes of a thread: 24 registers, of which loops touch few
+_MAX_SPILLED = 48  # bytes of a thread: 12 registers, of which loops touch few
 _CUTE_SINCE, _BUNDLED_SINCE = (13, 0), (13, 3)  # the latter brings the headers that CuTe needs
 
 

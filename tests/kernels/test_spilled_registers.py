@@ -13,7 +13,11 @@ from pygpukit.jit.inspect.cubin import read_cubin
 from pygpukit.jit.toolchain import nvdisasm
 from pygpukit.kernels import KernelSpec, registry
 from pygpukit.kernels.builder import compile_unit
+from pygpukit.ops.audio import recursion
+from pygpukit.ops.matmul.cuda_cores import real
+from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.nn.attention import decode, mma
+from pygpukit.ops.nn.conv import few_channels
 
 sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
@@ -27,6 +31,10 @@ STRIDED_256 = decode.MMA, "pk::attend_rows<pk::half_t, 256, false>"
 DENSE_256 = decode.MMA, "pk::attend_rows<pk::bfloat16_t, 256, true>"
 PROMPTS = mma.ATTENTION, "pk::attention_mma<pk::bfloat16_t, 64, 64, 128, 4, 2>"
 FLOATS = decode.SOURCE, "pk::attend_decode<float, 128, 8, true>"
+GATED = cluster.SOURCE, "pk::hopper_product<pk::bfloat16_t, pk::bfloat16_t, 0, 256, false, false, 1>"
+REAL = real.CORES, "pk::real<float, 8, 8, 4, 1, 16, 3, 2, 4, 3, 2>"
+CHAIN = recursion.SOURCE, "pk::chain_states<pk::Linear<32>>"
+NARROW = few_channels.SOURCE, "pk::convolve_narrow<float, 8, true>"
 
 
 @pytest.mark.parametrize(
@@ -40,6 +48,10 @@ FLOATS = decode.SOURCE, "pk::attend_decode<float, 128, 8, true>"
         (*PROMPTS, "sm_80"),
         (*PROMPTS, "sm_90a"),
         (*FLOATS, "sm_100a"),  # 64: sums of lanes by a loop whose bounds were not known
+        (*GATED, "sm_90a"),  # 16: a residual was read for all columns at once
+        (*REAL, "sm_90a"),  # 272: results on their way through an epilogue
+        (*CHAIN, "sm_86"),  # 512: a state, and its successor, of one thread
+        (*NARROW, "sm_90a"),  # 224: sums on their way through a curve, and quotients kept beside them
     ],
 )
 def test_a_kernel_spills_nothing(source: KernelSpec, expression: str, arch: str) -> None:

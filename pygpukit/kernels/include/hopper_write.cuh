@@ -117,11 +117,14 @@ struct Rows {
   template <bool Added, int Count>
   __device__ __forceinline__ void gate(const float (&sums)[Count], unsigned char *out, Epilogue epilogue, int first_row,
                                        int column) const {
+    constexpr int kReadAtOnce = 4;
     const int lane = threadIdx.x % 32;
     epilogue.activation = kSwiglu;
     if (!Added) epilogue.has_bias = epilogue.has_residual = 0;
 #pragma unroll
     for (int i = 0; i < Count / 8; ++i) {
+      // No load goes ahead of this: asked for all at once, what is added would take registers that spill.
+      if (Added && i % kReadAtOnce == 0) __syncwarp();
       const int at = column + 8 * i + lane % 4 * 2, inside = at < n ? at : 0;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {

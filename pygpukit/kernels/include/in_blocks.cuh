@@ -270,7 +270,9 @@ __device__ __forceinline__ void add_rows(Chunks<Kind, kEpilogue> &chunks, const 
 #pragma unroll
       for (int j = 0; j < 4; ++j) parts[side][warp][i][group + 8 * (j / 2)][2 * four + j % 2] = sums[i][j];
     __syncthreads();
-    for (int i = threadIdx.x; i < 8 * kTiles * kOwn; i += kThreads) {
+    int i = threadIdx.x;
+    asm volatile("" : "+r"(i));  // what follows from it is made here: kept beside the sums, it would spill
+    for (; i < 8 * kTiles * kOwn; i += kThreads) {
       const int line = i % kOwn, row = i / kOwn;
       const long long n = static_cast<long long>(tile) * kOwn + line;
       if (n >= call.n || row >= rows) continue;

@@ -81,11 +81,12 @@ __device__ __forceinline__ RealTile own_tile(long long m, long long n) {
 }
 
 // Stores a thread's results. at: of the operands' matrices. row_of(i), column_of(j): where sum[i][j] lies, seen from
-// `tile`; Vector columns from a multiple of Vector on lie side by side.
-template <int Vector, class T, int Down, int Across, class RowOf, class ColumnOf>
+// `tile`; Vector columns from a multiple of Vector on lie side by side. room: shared memory for Room numbers of each of
+// the block's Threads, free.
+template <int Vector, int Threads, int Room, class T, int Down, int Across, class RowOf, class ColumnOf>
 __device__ __forceinline__ void store_results(const T (&sum)[Down][Across], const GemmLayout<4> &p,
                                               const Epilogue &after, const RealTile &tile, const long long (&at)[4],
-                                              const T *bias, const T *residual, T *c, const RowOf &row_of,
+                                              const T *bias, const T *residual, T *c, T *room, const RowOf &row_of,
                                               const ColumnOf &column_of) {
   const long long rows = p.m - tile.row, columns = p.n - tile.column;
   T *const out = c + (at[2] + tile.row * p.row[2] + tile.column * p.column[2]);
@@ -105,20 +106,27 @@ __device__ __forceinline__ void store_results(const T (&sum)[Down][Across], cons
       }
     return;
   }
-  T results[Down][Across];  // in local memory: one copy of what follows, not Down x Across
+  // From shared memory: one copy of what follows for a part of the results, not for each of Down x Across.
+  constexpr int kOfPart = Down * Across <= Room ? Down : Down / 2;
+  static_assert(kOfPart * Across <= Room, "");
+  T *const own = room + threadIdx.x;
 #pragma unroll
-  for (int i = 0; i < Down; ++i)
+  for (int part = 0; part < Down; part += kOfPart) {
 #pragma unroll
-    for (int j = 0; j < Across; ++j) results[i][j] = sum[i][j];
+    for (int i = 0; i < kOfPart; ++i)
+#pragma unroll
+      for (int j = 0; j < Across; ++j) own[(i * Across + j) * Threads] = sum[part + i][j];
 #pragma unroll 1
-  for (int i = 0; i < Down; ++i)
+    for (int i = 0; i < kOfPart; ++i)
 #pragma unroll 1
-    for (int j = 0; j < Across; ++j) {
-      const int row = row_of(i), column = column_of(j);
-      if (row < tile.new_row || row >= rows || column < tile.new_column || column >= columns) continue;
-      out[row * p.row[2] + column * p.column[2]] = finished(after, results[i][j], T(0), bias, tile.column + column,
-                                                            other + (row * p.row[3] + column * p.column[3]));
-    }
+      for (int j = 0; j < Across; ++j) {
+        const int row = row_of(part + i), column = column_of(j);
+        if (row < tile.new_row || row >= rows || column < tile.new_column || column >= columns) continue;
+        out[row * p.row[2] + column * p.column[2]] =
+            finished(after, own[(i * Across + j) * Threads], T(0), bias, tile.column + column,
+                     other + (row * p.row[3] + column * p.column[3]));
+      }
+  }
 }
 
 // c = after(a @ b), but not of kSwiglu, by a block of WarpsDown x WarpsAcross warps. The layout's operands: a, b, c,
@@ -131,7 +139,7 @@ __device__ __forceinline__ void real_product(const T *a, const T *b, const T *bi
   using Left = typename Warp::Left;
   using Right = typename Warp::Right;
   constexpr int kRows = WarpsDown * Warp::kRows, kColumns = WarpsAcross * Warp::kColumns, kSteps = Warp::kDepth;
-  constexpr int kStage = Left::kSize + Right::kSize;
+  constexpr int kStage = Left::kSize + Right::kSize, kThreads = 32 * WarpsDown * WarpsAcross;
   static_assert(kSteps % kDepth == 0 || kDepth % kSteps == 0, "");
   const RealTile tile = own_tile<kRows, kColumns>(p.m, p.n);
   const int depth = static_cast<int>((p.k + kDepth - 1) / kDepth) * kDepth;  // sums end with the zeros of gemm.cuh
@@ -140,60 +148,59 @@ __device__ __forceinline__ void real_product(const T *a, const T *b, const T *bi
   const int inside = full ? static_cast<int>(p.k / kSteps) - (Stages - 1) : 0;  // steps that ask for whole pieces
   const int warp = threadIdx.x / 32, own_row = warp / WarpsAcross * Warp::kRows,
             own_column = warp % WarpsAcross * Warp::kColumns;
+  const long long batch = blockIdx.y + static_cast<long long>(blockIdx.z) * gridDim.y;
+  if (batch >= p.batches) return;
+  long long at[4];
+  batch_offsets(p, batch, at);
+  Left left(a + at[0] + tile.row * p.row[0], Left::kAlong ? p.row[0] : p.column[0], p.m - tile.row, p.k);
+  Right right(b + at[1] + tile.column * p.column[1], Right::kAlong ? p.column[1] : p.row[1], p.n - tile.column, p.k);
+  const auto ask = [&](T *to, bool whole) {
+#pragma unroll
+    for (int copy = 0; copy < Left::kCopies; ++copy) left.ask(to, copy, whole);
+#pragma unroll
+    for (int copy = 0; copy < Right::kCopies; ++copy) right.ask(to + Left::kSize, copy, whole);
+    left.advance();
+    right.advance();
+    end_stage();
+  };
+  for (int stage = 0; stage < Stages - 1; ++stage) ask(stages + stage * kStage, false);
+  Warp sums(own_row, own_column);
+  wait_for_stage<Stages - 2>();
+  __syncthreads();
+#pragma unroll
+  for (int d = 0; d < Warp::kAhead; d += Warp::kUnit) sums.load_first(stages, d);
+  const T *from = stages;
+  T *to = stages + (Stages - 1) * kStage;
 #pragma unroll 1
-  for (long long batch = blockIdx.y; batch < p.batches; batch += gridDim.y) {
-    long long at[4];
-    batch_offsets(p, batch, at);
-    Left left(a + at[0] + tile.row * p.row[0], Left::kAlong ? p.row[0] : p.column[0], p.m - tile.row, p.k);
-    Right right(b + at[1] + tile.column * p.column[1], Right::kAlong ? p.column[1] : p.row[1], p.n - tile.column, p.k);
-    const auto ask = [&](T *to, bool whole) {
+  for (int step = 0; step < steps; ++step) {
+    const T *const next = from == stages + (Stages - 1) * kStage ? stages : from + kStage;
+    if (step < inside)
+      ask(to, true);
+    else
+      ask(to, false);
 #pragma unroll
-      for (int copy = 0; copy < Left::kCopies; ++copy) left.ask(to, copy, whole);
-#pragma unroll
-      for (int copy = 0; copy < Right::kCopies; ++copy) right.ask(to + Left::kSize, copy, whole);
-      left.advance();
-      right.advance();
-      end_stage();
-    };
-    for (int stage = 0; stage < Stages - 1; ++stage) ask(stages + stage * kStage, false);
-    Warp sums(own_row, own_column);
-    wait_for_stage<Stages - 2>();
-    __syncthreads();
-#pragma unroll
-    for (int d = 0; d < Warp::kAhead; d += Warp::kUnit) sums.load_first(stages, d);
-    const T *from = stages;
-    T *to = stages + (Stages - 1) * kStage;
-#pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      const T *const next = from == stages + (Stages - 1) * kStage ? stages : from + kStage;
-      if (step < inside)
-        ask(to, true);
-      else
-        ask(to, false);
-#pragma unroll
-      for (int d = 0; d < kSteps; d += Warp::kUnit) {
-        if (d && d % kDepth == 0 && step * kSteps + d >= depth) break;
-        if (d == kSteps - Warp::kAhead) {
-          wait_for_stage<Stages - 2>();
-          __syncthreads();
-        }
-        sums.load(from, next, d);
-        sums.add(d);
-      }
-      if (Warp::kAhead == 0) {
+    for (int d = 0; d < kSteps; d += Warp::kUnit) {
+      if (d && d % kDepth == 0 && step * kSteps + d >= depth) break;
+      if (d == kSteps - Warp::kAhead) {
         wait_for_stage<Stages - 2>();
         __syncthreads();
       }
-      to = const_cast<T *>(from);
-      from = next;
+      sums.load(from, next, d);
+      sums.add(d);
     }
-    wait_for_stage<0>();
-    __syncthreads();  // the stages are free for the next matrices
-    store_results<Warp::kVector>(
-        sums.sum, p, after,
-        {tile.row + own_row, tile.column + own_column, tile.new_row - own_row, tile.new_column - own_column}, at, bias,
-        residual, c, [&](int i) { return sums.row_of(i); }, [&](int j) { return sums.column_of(j); });
+    if (Warp::kAhead == 0) {
+      wait_for_stage<Stages - 2>();
+      __syncthreads();
+    }
+    to = const_cast<T *>(from);
+    from = next;
   }
+  wait_for_stage<0>();
+  __syncthreads();  // the stages are free for results
+  store_results<Warp::kVector, kThreads, Stages * kStage / kThreads>(
+      sums.sum, p, after,
+      {tile.row + own_row, tile.column + own_column, tile.new_row - own_row, tile.new_column - own_column}, at, bias,
+      residual, c, stages, [&](int i) { return sums.row_of(i); }, [&](int j) { return sums.column_of(j); });
 }
 
 }  // namespace pk

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "recursive.cu")
 _WORK = SOURCE.structure("RecursiveWork")
 _BLOCK = 128
-_LINES = 32  # threads of chain_states
+_LANES = 32  # of a block of chain_states, each with one number of a line's state
 _SHORTEST = 256  # samples of a chunk
 ORDERS = (1, 2, 4, 8, 16, 32)  # for which there are kernels; others take the next one, with zeros
 
@@ -139,7 +139,8 @@ def _launched(kind: _Kind, x: GPUArray, initial: GPUArray, y: GPUArray) -> GPUAr
     types = f"{CTYPES[x.dtype.name]}, {kind.functor}"
     blocks = -(-lines * chunks // _BLOCK)
     _launch(f"pk::chunk_states<{types}>", blocks, _BLOCK, x, table, states, work)
-    _launch(f"pk::chain_states<{kind.functor}>", -(-lines // _LINES), _LINES, initial, table, states, work)
+    chains = -(-lines * kind.states // _LANES)
+    _launch(f"pk::chain_states<{kind.functor}>", chains, _LANES, initial, table, states, work)
     _launch(f"pk::filter_chunks<{types}>", blocks, _BLOCK, x, table, states, y, final, work)
     return final
 

@@ -25,15 +25,12 @@ struct Linear {
     state[N - 1] = table[N] * x - a[N] * y;
     return y;
   }
-  // state: before a chunk; after: what a state of zeros is after it.
-  __device__ void advance(double (&state)[N], const double *after) const {
-    const double *const power = table + 2 * N + 1;
-    double next[N];
-    for (int row = 0; row < N; ++row) {
-      next[row] = after[row];
-      for (int k = 0; k < N; ++k) next[row] += power[row * N + k] * state[k];
-    }
-    for (int row = 0; row < N; ++row) state[row] = next[row];
+  // By N neighbouring lanes, each with one number of the state. state: before a chunk; after: what a state of zeros is
+  // after it.
+  __device__ double advance(double state, double after) const {
+    const double *const power = table + 2 * N + 1 + threadIdx.x % N * N;
+    for (int k = 0; k < N; ++k) after += power[k] * __shfl_sync(~0u, state, k, N);
+    return after;
   }
 };
 
@@ -47,9 +44,9 @@ struct DecayingPeak {
     const double held = decay * state[0];
     return state[0] = x > held || x != x ? x : held;
   }
-  __device__ void advance(double (&state)[1], const double *after) const {
-    const double held = decay_chunk * state[0];
-    state[0] = after[0] > held || after[0] != after[0] ? after[0] : held;
+  __device__ double advance(double state, double after) const {
+    const double held = decay_chunk * state;
+    return after > held || after != after ? after : held;
   }
 };
 
@@ -81,23 +78,21 @@ __global__ void __launch_bounds__(128)
   for (int k = 0; k < F::kStates; ++k) own[k] = state[k];
 }
 
-// In place: from what zeros become to what each chunk begins with. initial: (lines, kStates). One thread a line.
+// In place: from what zeros become to what each chunk begins with. initial: (lines, kStates). A lane has one number of
+// a line's state.
 template <class F>
 __global__ void __launch_bounds__(32) chain_states(const double *initial, const double *table, double *states,
                                                    const __grid_constant__ RecursiveWork work) {
-  const long long line = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (line >= work.lines) return;
+  const long long lane = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const long long line = lane / F::kStates, k = lane % F::kStates;
+  const bool there = line < work.lines;  // lanes of no line take part in what a warp does together
   const F filter(table, work);
-  double state[F::kStates];
-  for (int k = 0; k < F::kStates; ++k) state[k] = initial[line * F::kStates + k];
+  double state = there ? initial[lane] : 0.0;
   for (long long chunk = 0; chunk < work.chunks; ++chunk) {
-    double *const own = states + (line * work.chunks + chunk) * F::kStates;
-    double after[F::kStates];
-    for (int k = 0; k < F::kStates; ++k) {
-      after[k] = own[k];
-      own[k] = state[k];
-    }
-    filter.advance(state, after);
+    double *const own = states + (line * work.chunks + chunk) * F::kStates + k;
+    const double after = there ? *own : 0.0;
+    if (there) *own = state;
+    state = filter.advance(state, after);
   }
 }
 

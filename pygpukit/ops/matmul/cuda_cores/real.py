@@ -213,7 +213,7 @@ def launch(
     spec = (TENSOR if chosen.tensor else CORES).of(
         chosen.expression(CTYPES[a.dtype.name], read), shared_bytes=chosen.shared_bytes(a.itemsize, read)
     )
-    grid = (chosen.tiles(m, n), min(batches, _MAX_GRID_Y), 1)
+    grid = (chosen.tiles(m, n), min(batches, _MAX_GRID_Y), -(-batches // _MAX_GRID_Y))
     kernels.launch(
         spec, grid, (chosen.threads(), 1, 1), *arrays, packed, gemv.nothing() if epilogue is None else epilogue
     )

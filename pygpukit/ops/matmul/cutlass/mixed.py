@@ -90,7 +90,10 @@ def product(
     weight, rows = readable(b, "columns", along_k=True), readable(a, "rows", along_k=True)
     line = DEPTH // 2 if kind == "int4" else DEPTH  # bytes
     lies = weight.lead, weight.matrices, weight.step
-    of_weight: list[GPUArray | bytes] = [span(weight.array)[0], tensor_maps.tail(1, _SHAPE.rows, b.shape[0], n, *lies, line=line)]
+    of_weight: list[GPUArray | bytes] = [
+        span(weight.array)[0],
+        tensor_maps.tail(1, _SHAPE.rows, b.shape[0], n, *lies, line=line),
+    ]
     dense = out if out.dtype in (a.dtype, float32) else native.empty(out.shape, float32)
     call, blocks = room.call((1, n, m, k), _SHAPE)
     into = room.target(dense)

@@ -36,7 +36,7 @@ struct alignas(16) Seen {
 
 // A block makes 8 * Tiles filters of a group at kPlaces places, a warp an eighth of those, `rounds` times.
 template <class T, int Tiles, bool Dense>
-__global__ void __launch_bounds__(32 * kWarps, 2)
+__global__ void __launch_bounds__(32 * kWarps, sizeof(T) == 4 && Tiles == 8 ? 1 : 2)  // of two at a time sums would spill
     convolve_narrow(const T *input, const T *weight, const T *bias, T *out, const __grid_constant__ NarrowGroups p) {
   extern __shared__ double2 narrow_memory[];
   const int steps = static_cast<int>(p.steps), thread = threadIdx.x;
@@ -74,14 +74,16 @@ __global__ void __launch_bounds__(32 * kWarps, 2)
   const unsigned rows_seen = static_cast<unsigned>(p.image[0]), columns_seen = static_cast<unsigned>(p.image[1]);
   const T *const source = input + p.start + group * p.in_channels * p.step[1];
   T *const result = out + (group * p.out_channels + filter0) * p.out_step[1];
-  long long place0 = blockIdx.x / (p.groups * p.parts) * p.rounds * kPlaces + thread / 32 * (8 * kOwn) + row;
-  for (long long round = 0; round < p.rounds; ++round, place0 += kPlaces) {
+  const unsigned positions = static_cast<unsigned>(p.positions);
+  unsigned place0 = static_cast<unsigned>(blockIdx.x / (p.groups * p.parts) * p.rounds * kPlaces) +
+                    thread / 32 * (8 * kOwn) + row;
+  for (int round = 0; round < p.rounds; ++round, place0 += kPlaces) {
     const T *from[kOwn];
     int row0[kOwn], column0[kOwn];
 #pragma unroll
     for (int k = 0; k < kOwn; ++k) {
-      const unsigned place = static_cast<unsigned>(place0 + 8 * k), spot = place % area;
-      const bool there = place0 + 8 * k < p.positions;
+      const unsigned place = place0 + 8 * k, spot = place % area;
+      const bool there = place < positions;
       row0[k] = there ? static_cast<int>(spot / wide * p.stride[0] - p.padding[0]) : kNowhere;
       column0[k] = static_cast<int>(spot % wide * p.stride[1] - p.padding[1]);
       from[k] = source + place / area * p.step[0] + row0[k] * p.step[2] + column0[k] * p.step[3];
@@ -126,8 +128,10 @@ __global__ void __launch_bounds__(32 * kWarps, 2)
     for (int m = 0; m < kOwn / 2; ++m) activate(sum[m], p.act);
 #pragma unroll
     for (int k = 0; k < kOwn; ++k) {
-      if (place0 + 8 * k >= p.positions) break;
-      const unsigned place = static_cast<unsigned>(place0 + 8 * k), spot = place % area;
+      unsigned place = place0 + 8 * k;
+      if (place >= positions) break;
+      asm volatile("" : "+r"(place));  // divided again: quotients from above, kept beside the sums, would spill
+      const unsigned spot = place % area;
       T *const to = result + place / area * p.out_step[0] + spot / wide * p.out_step[2] + spot % wide * p.out_step[3];
 #pragma unroll
       for (int n = 0; n < Tiles; ++n) {
