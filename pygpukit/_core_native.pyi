@@ -485,6 +485,24 @@ def wrap(address: int, nbytes: int, shape: int | Sequence[int], dtype: Any, owne
     the last view goes away has passed. device: -1 is the current one."""
 
 # ---- packaged text ----
+# ---- whole programs (pygpukit.program): for the process that runs one
+def program_start(report: int) -> None:
+    """Start the runtime on the backend that is open; findings and sums go to the descriptor as lines of JSON, -1 for none. Raises RuntimeError with the reason. Once a process."""
+
+def program_finish(exit_code: int) -> None:
+    """Tell what is told at the end: leaks, errors that nobody looked at, sums. Also done when the process exits."""
+
+def program_calls() -> int:
+    """Address of the table of calls, for PYGPUKIT_PROGRAM_CALLS, in hexadecimal."""
+
+def program_image(unit: str, image: bytes) -> None:
+    """Device code of a part of the program; loaded when it is first used."""
+
+def program_symbol(
+    library: str, offset: int, kind: int, name: str, unit: str, nbytes: int, file: str, line: int
+) -> None:
+    """What lies at this offset of the program's library is called so in the unit's image. kind: 0 a kernel, 1 a __device__, 2 a __constant__, 3 a __managed__ variable."""
+
 def sources() -> dict[str, str]:
     """The simulator's headers by path relative to native/ ("sim/include/cuda_fp16.h")."""
 

@@ -13,6 +13,7 @@
 #include "bindings/kernel.h"
 #include "bindings/nvrtc.h"
 #include "bindings/peers.h"
+#include "bindings/program.h"
 #include "bindings/prepared.h"
 #include "bindings/resident.h"
 #include "bindings/session.h"
@@ -43,6 +44,7 @@ PYBIND11_MODULE(native, m) {
   pk::bind_host_model(m);
   pk::bind_transfers(m);
   pk::bind_peers(m);
+  pk::bind_program(m);
   pk::bind_dlpack(m);
   pk::bind_nvrtc(m);
   pk::bind_sessions(m);

@@ -1,0 +1,3 @@
+// cooperative_groups/scan.h: functions of kernels, which no host text has.
+#pragma once
+#include "cooperative_groups.h"
