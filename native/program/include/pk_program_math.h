@@ -76,6 +76,8 @@ inline To pk_sim_saturated(double x, bool wide) {
   return x >= static_cast<double>(most) ? most : static_cast<To>(x);
 }
 #define PK_SIM_HERE const char *pk_sim_file = __builtin_FILE(), int pk_sim_line = __builtin_LINE()
-// No atomic operation on the host: only kernels have these.
+// Behind atomicAdd(), which only kernels have: no host text calls it.
 template <class T, class Change>
-T pk_sim_update(T *, Change, const char *, int, bool exchange = false);
+T pk_sim_update(T *, Change, const char *, int, bool = false) {
+  __builtin_trap();
+}
