@@ -168,6 +168,7 @@ constexpr uint32_t kStreamNonBlocking = 1;
 constexpr int32_t kCaptureRelaxed = 2;  // forbids this process nothing: modules load and memory is mapped meanwhile
 constexpr uint32_t kEventDisableTiming = 2;
 constexpr uint32_t kHostAllocPortable = 1;
+constexpr uint32_t kAttachGlobal = 1;
 constexpr uint32_t kJitErrorLogBuffer = 5;
 constexpr uint32_t kJitErrorLogBufferBytes = 6;
 constexpr uint32_t kJitInputPtx = 1;
@@ -241,6 +242,10 @@ enum FunctionAttribute : int32_t {
   X(cuMemImportFromShareableHandle, 10020, optional, (Handle *physical, void *handle, uint32_t type))                \
   X(cuMemHostAlloc, 2020, required, (void **host, size_t bytes, uint32_t flags))                                     \
   X(cuMemFreeHost, 2000, required, (void *host))                                                                     \
+  X(cuMemHostRegister, 6050, required, (void *host, size_t bytes, uint32_t flags))                                   \
+  X(cuMemHostUnregister, 4000, required, (void *host))                                                               \
+  X(cuMemAllocManaged, 6000, required, (Address *address, size_t bytes, uint32_t flags))                             \
+  X(cuMemFree, 3020, required, (Address address))                                                                    \
   X(cuMemcpyHtoDAsync, 3020, required, (Address dst, const void *src, size_t bytes, Handle stream))                  \
   X(cuMemcpyDtoHAsync, 3020, required, (void *dst, Address src, size_t bytes, Handle stream))                        \
   X(cuMemcpyDtoDAsync, 3020, required, (Address dst, Address src, size_t bytes, Handle stream))                      \

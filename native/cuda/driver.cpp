@@ -72,6 +72,11 @@ static const pk_driver kTable = {
     .peer_info = peer_info,
     .peer_enable = peer_enable,
     .copy_peer = copy_peer,
+    .stream_create_ordered = stream_create_ordered,
+    .managed_alloc = managed_alloc,
+    .managed_free = managed_free,
+    .host_register = host_register,
+    .host_unregister = host_unregister,
 };
 
 }  // namespace pk::cuda

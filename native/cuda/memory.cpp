@@ -145,4 +145,16 @@ pk_status host_alloc(uint64_t bytes, void **host) { return PK_CU(cuMemHostAlloc,
 
 pk_status host_free(void *host) { return PK_CU(cuMemFreeHost, host); }
 
+pk_status host_register(void *host, uint64_t bytes) {
+  return PK_CU(cuMemHostRegister, host, bytes, kHostAllocPortable);
+}
+
+pk_status host_unregister(void *host) { return PK_CU(cuMemHostUnregister, host); }
+
+pk_status managed_alloc(uint64_t bytes, uint64_t *address) {
+  return PK_CU(cuMemAllocManaged, address, bytes, kAttachGlobal);
+}
+
+pk_status managed_free(uint64_t address, uint64_t) { return PK_CU(cuMemFree, address); }
+
 }  // namespace pk::cuda

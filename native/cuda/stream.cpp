@@ -9,6 +9,12 @@ pk_status stream_create(int32_t priority, uint64_t *stream) {
   return PK_CU(cuStreamCreateWithPriority, stream, kStreamNonBlocking, allowed);
 }
 
+pk_status stream_create_ordered(int32_t priority, uint64_t *stream) {
+  int32_t allowed = 0;
+  if (pk_status status = clamp_priority(priority, &allowed)) return status;
+  return PK_CU(cuStreamCreateWithPriority, stream, 0, allowed);
+}
+
 pk_status stream_destroy(uint64_t stream) { return PK_CU(cuStreamDestroy, stream); }
 
 pk_status stream_query(uint64_t stream) { return PK_CU(cuStreamQuery, stream); }

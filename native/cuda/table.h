@@ -27,6 +27,10 @@ pk_status physical_export(uint64_t physical, int32_t *fd);
 pk_status physical_import(int32_t fd, uint64_t bytes, uint64_t *physical);
 pk_status host_alloc(uint64_t bytes, void **host);
 pk_status host_free(void *host);
+pk_status host_register(void *host, uint64_t bytes);
+pk_status host_unregister(void *host);
+pk_status managed_alloc(uint64_t bytes, uint64_t *address);
+pk_status managed_free(uint64_t address, uint64_t bytes);
 // A device gets access to what is mapped on another one, and to what will be.
 pk_status share_memory(int32_t owner, int32_t with);
 bool shares_memory(int32_t owner, int32_t with);
@@ -39,6 +43,7 @@ pk_status fill(uint64_t dst, uint32_t pattern, uint32_t width_bytes, uint64_t co
 
 // stream.cpp
 pk_status stream_create(int32_t priority, uint64_t *stream);
+pk_status stream_create_ordered(int32_t priority, uint64_t *stream);
 pk_status stream_destroy(uint64_t stream);
 pk_status stream_query(uint64_t stream);
 pk_status stream_wait(uint64_t stream);

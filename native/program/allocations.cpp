@@ -76,6 +76,10 @@ cudaError_t allocate(Kind kind, uint64_t bytes, Allocation *made) {
     const cudaError_t failed = check(driver().host_alloc(bytes, &host));
     if (failed != cudaSuccess) return failed;
     made->address = reinterpret_cast<uint64_t>(host);
+  } else if (kind == Kind::kManaged) {
+    made->whole_bytes = bytes;
+    if (const cudaError_t failed = check(driver().managed_alloc(bytes, &made->address)); failed != cudaSuccess)
+      return failed;
   } else if (const cudaError_t failed = map_new(made); failed != cudaSuccess) {
     return failed;
   }
@@ -103,7 +107,8 @@ void forget_allocation(const Allocation &allocation) {
 cudaError_t release(const Allocation &allocation) {
   const Allocation was = allocation;
   forget_allocation(allocation);
-  if (was.kind == Kind::kRegistered) return cudaSuccess;
+  if (was.kind == Kind::kRegistered) return check(driver().host_unregister(reinterpret_cast<void *>(was.address)));
+  if (was.kind == Kind::kManaged) return check(driver().managed_free(was.address, was.bytes));
   if (was.kind == Kind::kPinned) return check(driver().host_free(reinterpret_cast<void *>(was.address)));
   cudaError_t failed = check(driver().unmap(was.address, was.whole_bytes));
   if (failed == cudaSuccess) failed = check(driver().physical_release(was.physical));

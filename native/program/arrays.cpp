@@ -17,13 +17,13 @@ std::map<const void *, std::unique_ptr<Array>> &arrays() {
 cudaError_t no_array() { return fail(cudaErrorInvalidResourceHandle, "there is no such array, or it was freed"); }
 
 Array *keep(std::unique_ptr<Array> array) {
-  Array *const made = array.get();
-  arrays()[made] = std::move(array);
-  return made;
+  Array *const created = array.get();
+  arrays()[created] = std::move(array);
+  return created;
 }
 
 cudaError_t make(const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels, unsigned flags,
-                 Array **made) {
+                 Array **created) {
   if (const cudaError_t fault = standing(); fault != cudaSuccess) return fault;
   auto array = std::make_unique<Array>();
   pk_array &shape = array->shape;
@@ -37,7 +37,7 @@ cudaError_t make(const cudaChannelFormatDesc *format, cudaExtent extent, unsigne
   shape.flags = flags & (PK_ARRAY_LAYERED | PK_ARRAY_SURFACE | PK_ARRAY_CUBEMAP | PK_ARRAY_GATHER);
   shape.levels = levels;
   const cudaError_t failed = check(driver().array_create(&shape, &array->handle));
-  if (failed == cudaSuccess) *made = keep(std::move(array));
+  if (failed == cudaSuccess) *created = keep(std::move(array));
   return failed;
 }
 
@@ -194,9 +194,9 @@ void forget_arrays() {
 
 cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *format, cudaExtent extent,
                               unsigned flags) {
-  Array *made = nullptr;
-  const cudaError_t failed = make(format, extent, 0, flags, &made);
-  if (failed == cudaSuccess) *array = reinterpret_cast<cudaArray_t>(made);
+  Array *created = nullptr;
+  const cudaError_t failed = make(format, extent, 0, flags, &created);
+  if (failed == cudaSuccess) *array = reinterpret_cast<cudaArray_t>(created);
   return failed;
 }
 
@@ -207,26 +207,27 @@ cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *for
 
 cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *format,
                                      cudaExtent extent, unsigned levels, unsigned flags) {
-  Array *made = nullptr;
-  const cudaError_t failed = make(format, extent, levels, flags, &made);
-  if (failed == cudaSuccess) *array = reinterpret_cast<cudaMipmappedArray_t>(made);
+  Array *created = nullptr;
+  const cudaError_t failed = make(format, extent, levels, flags, &created);
+  if (failed == cudaSuccess) *array = reinterpret_cast<cudaMipmappedArray_t>(created);
   return failed;
 }
 
 cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_const_t mipmapped, unsigned level) {
   Array *of = find_array(mipmapped);
   if (of == nullptr || of->shape.levels == 0) return no_array();
-  auto made = std::make_unique<Array>(*of);
-  if (const cudaError_t failed = check(driver().array_level(of->handle, level, &made->handle)); failed != cudaSuccess)
+  auto created = std::make_unique<Array>(*of);
+  if (const cudaError_t failed = check(driver().array_level(of->handle, level, &created->handle));
+      failed != cudaSuccess)
     return failed;
   const auto halved = [level](uint64_t extent) { return extent == 0 ? 0 : std::max<uint64_t>(extent >> level, 1); };
-  made->is_level = true;
-  made->levels.clear();
-  made->shape.levels = 0;
-  made->shape.width = halved(of->shape.width);
-  made->shape.height = halved(of->shape.height);
-  if ((of->shape.flags & (PK_ARRAY_LAYERED | PK_ARRAY_CUBEMAP)) == 0) made->shape.depth = halved(of->shape.depth);
-  Array *const kept = keep(std::move(made));
+  created->is_level = true;
+  created->levels.clear();
+  created->shape.levels = 0;
+  created->shape.width = halved(of->shape.width);
+  created->shape.height = halved(of->shape.height);
+  if ((of->shape.flags & (PK_ARRAY_LAYERED | PK_ARRAY_CUBEMAP)) == 0) created->shape.depth = halved(of->shape.depth);
+  Array *const kept = keep(std::move(created));
   of->levels.push_back(kept);
   *array = reinterpret_cast<cudaArray_t>(kept);
   return cudaSuccess;

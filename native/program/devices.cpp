@@ -291,8 +291,8 @@ cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
-  if (least != nullptr) *least = 0;
+cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *greatest) {
+  if (lowest != nullptr) *lowest = 0;
   if (greatest != nullptr) *greatest = -5;
   return cudaSuccess;
 }

@@ -10,7 +10,7 @@ namespace pk::program {
 namespace {
 
 struct Graphs {
-  std::map<cudaGraph_t, std::shared_ptr<Graph>> made;
+  std::map<cudaGraph_t, std::shared_ptr<Graph>> created;
   std::map<cudaGraphExec_t, std::shared_ptr<Graph>> executables;
 };
 Graphs &graphs() {
@@ -22,8 +22,8 @@ cudaGraphNode_t handle_of(Node *node) { return reinterpret_cast<cudaGraphNode_t>
 Node *node_of(cudaGraphNode_t node) { return reinterpret_cast<Node *>(node); }
 
 std::shared_ptr<Graph> find(cudaGraph_t graph) {
-  const auto at = graphs().made.find(graph);
-  return at == graphs().made.end() ? nullptr : at->second;
+  const auto at = graphs().created.find(graph);
+  return at == graphs().created.end() ? nullptr : at->second;
 }
 std::shared_ptr<Graph> find(cudaGraphExec_t executable) {
   const auto at = graphs().executables.find(executable);
@@ -33,7 +33,7 @@ cudaError_t none() { return fail(cudaErrorInvalidValue, "there is no such graph,
 
 cudaGraph_t keep(std::shared_ptr<Graph> graph) {
   const auto handle = reinterpret_cast<cudaGraph_t>(graph.get());
-  graphs().made[handle] = std::move(graph);
+  graphs().created[handle] = std::move(graph);
   return handle;
 }
 
@@ -47,16 +47,16 @@ Node *add(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after
   }
   std::vector<Node *> before;
   for (size_t i = 0; i < count; ++i) before.push_back(node_of(after[i]));
-  Node *made = of->add(type, std::move(before));
-  *node = handle_of(made);
+  Node *created = of->add(type, std::move(before));
+  *node = handle_of(created);
   *failed = cudaSuccess;
-  return made;
+  return created;
 }
 
 cudaError_t add_work(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
                      cudaGraphNodeType type, Work work) {
   cudaError_t failed = cudaSuccess;
-  if (Node *made = add(node, graph, after, count, type, &failed)) made->work = std::move(work);
+  if (Node *created = add(node, graph, after, count, type, &failed)) created->work = std::move(work);
   return failed;
 }
 
@@ -80,16 +80,16 @@ Node *Graph::add(cudaGraphNodeType type, std::vector<Node *> after) {
 }
 
 std::shared_ptr<Graph> Graph::copy() const {
-  auto made = std::make_shared<Graph>();
+  auto created = std::make_shared<Graph>();
   std::unordered_map<const Node *, Node *> same;
   for (const auto &node : nodes) {
-    made->nodes.push_back(std::make_unique<Node>(*node));
-    same[node.get()] = made->nodes.back().get();
-    if (node->kernel != nullptr) made->nodes.back()->kernel = std::make_shared<KernelCall>(*node->kernel);
+    created->nodes.push_back(std::make_unique<Node>(*node));
+    same[node.get()] = created->nodes.back().get();
+    if (node->kernel != nullptr) created->nodes.back()->kernel = std::make_shared<KernelCall>(*node->kernel);
   }
-  for (const auto &node : made->nodes)
+  for (const auto &node : created->nodes)
     for (Node *&before : node->after) before = same[before];
-  return made;
+  return created;
 }
 
 std::vector<const Node *> Graph::order() const {
@@ -159,7 +159,7 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return graphs().made.erase(graph) ? cudaSuccess : none(); }
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return graphs().created.erase(graph) ? cudaSuccess : none(); }
 
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
   const std::shared_ptr<Graph> of = find(graph);
@@ -173,7 +173,7 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, con
   auto call = std::make_shared<KernelCall>();
   cudaError_t failed = make_call(*kernel, call.get());
   if (failed != cudaSuccess) return failed;
-  if (Node *made = add(node, graph, after, count, cudaGraphNodeTypeKernel, &failed)) made->kernel = call;
+  if (Node *created = add(node, graph, after, count, cudaGraphNodeTypeKernel, &failed)) created->kernel = call;
   return failed;
 }
 
@@ -220,7 +220,7 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
   const std::shared_ptr<Graph> of = find(child);
   if (of == nullptr) return none();
   cudaError_t failed = cudaSuccess;
-  if (Node *made = add(node, graph, after, count, cudaGraphNodeTypeGraph, &failed)) made->child = of->copy();
+  if (Node *created = add(node, graph, after, count, cudaGraphNodeTypeGraph, &failed)) created->child = of->copy();
   return failed;
 }
 
@@ -267,9 +267,9 @@ cudaError_t pk_graph_instantiate(cudaGraphExec_t *executable, cudaGraph_t graph)
   if (of == nullptr) return none();
   if (!of->nodes.empty() && of->order().empty())
     return fail(cudaErrorInvalidValue, "the graph's nodes wait for each other in a circle");
-  std::shared_ptr<Graph> made = of->copy();
-  *executable = reinterpret_cast<cudaGraphExec_t>(made.get());
-  graphs().executables[*executable] = std::move(made);
+  std::shared_ptr<Graph> created = of->copy();
+  *executable = reinterpret_cast<cudaGraphExec_t>(created.get());
+  graphs().executables[*executable] = std::move(created);
   return cudaSuccess;
 }
 

@@ -44,10 +44,10 @@ std::string line_of(uintptr_t address) {
 }
 
 // The innermost of the frames whose library has lines: the program's.
-_Unwind_Reason_Code visit(_Unwind_Context *frame, void *found) {
+_Unwind_Reason_Code visit(_Unwind_Context *frame, void *result) {
   int interrupted = 0;  // else a return address, which may already belong to the next line
   const uintptr_t address = _Unwind_GetIPInfo(frame, &interrupted);
-  auto &line = *static_cast<std::string *>(found);
+  auto &line = *static_cast<std::string *>(result);
   line = line_of(address - !interrupted);
   return line.empty() ? _URC_NO_REASON : _URC_END_OF_STACK;
 }

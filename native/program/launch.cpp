@@ -25,9 +25,9 @@ std::string shape(const dim3 &of) {
 cudaError_t check_shape(const std::string &name, const dim3 &grid, const dim3 &block) {
   const pk_device_info &info = device().info;
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
-  const auto within = [](const dim3 &of, const int32_t *most) {
-    return of.x > 0 && of.y > 0 && of.z > 0 && of.x <= static_cast<unsigned>(most[0]) &&
-           of.y <= static_cast<unsigned>(most[1]) && of.z <= static_cast<unsigned>(most[2]);
+  const auto within = [](const dim3 &of, const int32_t *limits) {
+    return of.x > 0 && of.y > 0 && of.z > 0 && of.x <= static_cast<unsigned>(limits[0]) &&
+           of.y <= static_cast<unsigned>(limits[1]) && of.z <= static_cast<unsigned>(limits[2]);
   };
   if (!within(block, info.max_block) || threads > static_cast<uint64_t>(info.max_threads_per_block))
     return fail(cudaErrorInvalidConfiguration, "kernel " + name + ": a block of " + shape(block) +
@@ -265,10 +265,10 @@ cudaError_t pk_occupancy_blocks(int *blocks, const void *stub, int block_threads
   const Symbol::Loaded *loaded = nullptr;
   if (const cudaError_t bad = find_kernel(stub, &symbol, &loaded); bad != cudaSuccess) return bad;
   if (block_threads <= 0) return fail(cudaErrorInvalidValue, "a block has at least 1 thread");
-  int32_t found = 0;
+  int32_t count = 0;
   const cudaError_t failed = check(driver().function_occupancy(loaded->function, static_cast<uint32_t>(block_threads),
-                                                               static_cast<uint32_t>(shared_bytes), &found));
-  *blocks = found;
+                                                               static_cast<uint32_t>(shared_bytes), &count));
+  *blocks = count;
   return failed;
 }
 

@@ -72,6 +72,7 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned) {
   const Allocation *found = find_allocation(pointer);
   if (found != nullptr && reinterpret_cast<uint64_t>(pointer) - found->address < found->bytes)
     return fail(cudaErrorHostMemoryAlreadyRegistered, "registered or allocated at " + found->place.text());
+  if (const cudaError_t failed = check(driver().host_register(pointer, bytes)); failed != cudaSuccess) return failed;
   add_allocation(
       {Kind::kRegistered, reinterpret_cast<uint64_t>(pointer), bytes, 0, 0, thread().device, thread().place, 0});
   return cudaSuccess;
@@ -81,8 +82,7 @@ cudaError_t cudaHostUnregister(void *pointer) {
   const Allocation *found = find_allocation(pointer);
   if (found == nullptr || found->kind != Kind::kRegistered || found->address != reinterpret_cast<uint64_t>(pointer))
     return fail(cudaErrorHostMemoryNotRegistered, "no cudaHostRegister() gave this address");
-  forget_allocation(*found);
-  return cudaSuccess;
+  return release(*found);
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned) {

@@ -74,8 +74,8 @@ void tell_finding(const char *kind, const std::string &message, const Place &pla
 }
 
 void note_error(const char *call, cudaError_t error, const std::string &why, const Place &place) {
-  constexpr size_t kMost = 16;
-  if (report().unseen.size() >= kMost) return;
+  constexpr size_t kMaxUnseen = 16;
+  if (report().unseen.size() >= kMaxUnseen) return;
   std::string text = std::string(call) + " returned " + error_name(error) + " (" + error_sentence(error) + ")";
   if (!why.empty()) text += ": " + why;
   report().unseen.push_back({std::move(text), place});

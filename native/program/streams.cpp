@@ -21,7 +21,7 @@ struct Event {
 };
 
 struct Streams {
-  std::map<cudaStream_t, std::unique_ptr<Stream>> made;
+  std::map<cudaStream_t, std::unique_ptr<Stream>> created;
   std::map<int, Stream> legacy;  // by device
   std::map<cudaEvent_t, std::unique_ptr<Event>> events;
   uint64_t next = 0x100;  // handles: no small number, which are names of default streams
@@ -35,7 +35,8 @@ Stream *thread_stream() {
   static thread_local std::map<int, Stream> own;
   Stream &stream = own[thread().device];
   stream.device = thread().device;
-  if (stream.handle == 0 && !state().simulated && driver().stream_create(0, &stream.handle) != PK_OK) return nullptr;
+  if (stream.handle == 0 && !state().simulated && driver().stream_create_ordered(0, &stream.handle) != PK_OK)
+    return nullptr;
   return &stream;
 }
 
@@ -55,8 +56,8 @@ Stream *find_stream(cudaStream_t stream) {
     legacy.device = thread().device;
     return &legacy;
   }
-  const auto at = streams().made.find(stream);
-  return at == streams().made.end() ? nullptr : at->second.get();
+  const auto at = streams().created.find(stream);
+  return at == streams().created.end() ? nullptr : at->second.get();
 }
 
 cudaError_t check_stream(cudaStream_t stream) {
@@ -118,16 +119,16 @@ void end_capture(const std::shared_ptr<Graph> &graph) {
     stream.last.clear();
     stream.origin = false;
   };
-  for (auto &[handle, stream] : streams().made) end(*stream);
+  for (auto &[handle, stream] : streams().created) end(*stream);
   if (Stream *own = thread_stream()) end(*own);
 }
 
 void forget_streams() {
-  for (auto &[handle, stream] : streams().made)
+  for (auto &[handle, stream] : streams().created)
     if (stream->handle != 0) driver().stream_destroy(stream->handle);
   for (auto &[handle, event] : streams().events)
     if (event->handle != 0) driver().event_destroy(event->handle);
-  streams().made.clear();
+  streams().created.clear();
   streams().events.clear();
 }
 
@@ -137,15 +138,17 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   if (const cudaError_t fault = standing(); fault != cudaSuccess) return fault;
   if (stream == nullptr || flags > cudaStreamNonBlocking)
     return fail(cudaErrorInvalidValue, "a stream takes cudaStreamDefault or cudaStreamNonBlocking");
-  auto made = std::make_unique<Stream>();
-  made->device = thread().device;
-  made->flags = flags;
-  made->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
-  if (!state().simulated)
-    if (const cudaError_t failed = check(driver().stream_create(made->priority, &made->handle)); failed != cudaSuccess)
+  auto created = std::make_unique<Stream>();
+  created->device = thread().device;
+  created->flags = flags;
+  created->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+  if (!state().simulated) {
+    const auto create = flags == cudaStreamNonBlocking ? driver().stream_create : driver().stream_create_ordered;
+    if (const cudaError_t failed = check(create(created->priority, &created->handle)); failed != cudaSuccess)
       return failed;
+  }
   *stream = reinterpret_cast<cudaStream_t>(streams().next += 16);
-  streams().made[*stream] = std::move(made);
+  streams().created[*stream] = std::move(created);
   return cudaSuccess;
 }
 
@@ -156,10 +159,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const auto at = streams().made.find(stream);
-  if (at == streams().made.end()) return fail(cudaErrorInvalidResourceHandle, "no stream that was created");
+  const auto at = streams().created.find(stream);
+  if (at == streams().created.end()) return fail(cudaErrorInvalidResourceHandle, "no stream that was created");
   if (at->second->handle != 0) driver().stream_destroy(at->second->handle);
-  streams().made.erase(at);
+  streams().created.erase(at);
   return cudaSuccess;
 }
 
@@ -237,8 +240,8 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     auto call = std::make_unique<Call>(Call{callback, stream, data});
     const cudaError_t failed = check(driver().launch_host(
         on.handle,
-        [](void *given) {
-          const std::unique_ptr<Call> taken(static_cast<Call *>(given));
+        [](void *argument) {
+          const std::unique_ptr<Call> taken(static_cast<Call *>(argument));
           taken->callback(taken->stream, cudaSuccess, taken->data);
         },
         call.get()));
@@ -252,15 +255,15 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   if (const cudaError_t fault = standing(); fault != cudaSuccess) return fault;
   if (event == nullptr) return fail(cudaErrorInvalidValue, "cudaEventCreate has no place for the event");
-  auto made = std::make_unique<Event>();
-  made->flags = flags;
+  auto created = std::make_unique<Event>();
+  created->flags = flags;
   if (!state().simulated) {
     const int32_t timing = (flags & cudaEventDisableTiming) == 0;
-    if (const cudaError_t failed = check(driver().event_create(timing, &made->handle)); failed != cudaSuccess)
+    if (const cudaError_t failed = check(driver().event_create(timing, &created->handle)); failed != cudaSuccess)
       return failed;
   }
   *event = reinterpret_cast<cudaEvent_t>(streams().next += 16);
-  streams().events[*event] = std::move(made);
+  streams().events[*event] = std::move(created);
   return cudaSuccess;
 }
 
@@ -313,7 +316,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
   if (first == nullptr || second == nullptr) return no_event();
   if (milliseconds == nullptr) return fail(cudaErrorInvalidValue, "cudaEventElapsedTime has no place for the time");
   if (!first->recorded || !second->recorded || ((first->flags | second->flags) & cudaEventDisableTiming) != 0)
-    return fail(cudaErrorInvalidResourceHandle, "an event was not recorded, or was made without timing");
+    return fail(cudaErrorInvalidResourceHandle, "an event was not recorded, or was created without timing");
   if (const cudaError_t fault = standing(); fault != cudaSuccess) return fault;
   if (state().simulated) {
     *milliseconds =

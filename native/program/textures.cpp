@@ -69,11 +69,11 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *object, const cudaResou
   texture.least_level = given->minMipmapLevelClamp;
   texture.most_level = given->maxMipmapLevelClamp;
   std::copy(std::begin(given->borderColor), std::end(given->borderColor), texture.border);
-  uint64_t made = 0;
-  const cudaError_t failed = check(driver().texture_create(&texture, &made));
+  uint64_t created = 0;
+  const cudaError_t failed = check(driver().texture_create(&texture, &created));
   if (failed != cudaSuccess) return failed;
-  *object = made;
-  resources()[made] = *resource;
+  *object = created;
+  resources()[created] = *resource;
   return cudaSuccess;
 }
 
@@ -96,9 +96,9 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *object, const cudaResou
                            ? find_array(resource->res.array.array)
                            : nullptr;
   if (object == nullptr || array == nullptr) return fail(cudaErrorInvalidValue, "a surface object needs an array");
-  uint64_t made = 0;
-  const cudaError_t failed = check(driver().surface_create(array->handle, &made));
-  if (failed == cudaSuccess) *object = made;
+  uint64_t created = 0;
+  const cudaError_t failed = check(driver().surface_create(array->handle, &created));
+  if (failed == cudaSuccess) *object = created;
   return failed;
 }
 

@@ -66,6 +66,10 @@ pk_status SurfaceCreate(uint64_t array, uint64_t *object);
 pk_status SurfaceDestroy(uint64_t object);
 pk_status PeerInfo(int32_t device, int32_t peer, pk_peer_info *info);
 pk_status PeerEnable(int32_t peer);
+pk_status ManagedAlloc(uint64_t bytes, uint64_t *address);
+pk_status ManagedFree(uint64_t address, uint64_t bytes);
+pk_status HostRegister(void *host, uint64_t bytes);
+pk_status HostUnregister(void *host);
 pk_status CopyPeer(uint64_t dst, int32_t dst_device, uint64_t src, int32_t src_device, uint64_t bytes, uint64_t stream);
 
 }  // namespace pygpukit::sim

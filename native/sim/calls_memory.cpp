@@ -97,6 +97,36 @@ pk_status HostFree(void *host) {
   });
 }
 
+// The host's memory is the device's.
+pk_status HostRegister(void *, uint64_t) { return PK_OK; }
+pk_status HostUnregister(void *) { return PK_OK; }
+
+static uint64_t Granules(uint64_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
+
+pk_status ManagedAlloc(uint64_t bytes, uint64_t *address) {
+  return OnDevice([&](Device &device) -> pk_status {
+    Memory &memory = device.memory;
+    const uint64_t whole = Granules(bytes);
+    uint64_t physical = 0;
+    if (whole < bytes) return Fail(PK_ERROR_OUT_OF_MEMORY, "managed_alloc: no device has so many bytes");
+    if (pk_status bad = memory.Create(whole, &physical)) return bad;
+    pk_status status = memory.Reserve(whole, address);
+    if (status == PK_OK) {
+      status = memory.Map(*address, whole, physical);
+      if (status != PK_OK) memory.Free(*address, whole);
+    }
+    memory.Release(physical);  // what is mapped keeps it
+    return status;
+  });
+}
+
+pk_status ManagedFree(uint64_t address, uint64_t bytes) {
+  return OnDevice([&](Device &device) {
+    const pk_status status = device.memory.Unmap(address, Granules(bytes));
+    return status == PK_OK ? device.memory.Free(address, Granules(bytes)) : status;
+  });
+}
+
 // ---- copies
 
 pk_status CopyH2D(uint64_t dst, const void *src, uint64_t bytes, uint64_t stream) {

@@ -83,6 +83,11 @@ const pk_driver kTable = {
     PeerInfo,
     PeerEnable,
     CopyPeer,
+    StreamCreate,
+    ManagedAlloc,
+    ManagedFree,
+    HostRegister,
+    HostUnregister,
 };
 
 }  // namespace

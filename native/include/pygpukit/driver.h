@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PK_DRIVER_VERSION 6u
+#define PK_DRIVER_VERSION 7u
 
 typedef int32_t pk_status;
 
@@ -281,6 +281,14 @@ typedef struct pk_driver {
   /* On a stream of the current device, which is one of the two. By way of the host unless access is enabled. */
   pk_status (*copy_peer)(uint64_t dst, int32_t dst_device, uint64_t src, int32_t src_device, uint64_t bytes,
                          uint64_t stream);
+
+  /* For whole programs. A stream that waits for the default stream, and that one for it; memory that host and device
+   * both touch; host memory of others that is pinned, and reached by kernels at its address. */
+  pk_status (*stream_create_ordered)(int32_t priority, uint64_t *stream);
+  pk_status (*managed_alloc)(uint64_t bytes, uint64_t *address);
+  pk_status (*managed_free)(uint64_t address, uint64_t bytes);
+  pk_status (*host_register)(void *host, uint64_t bytes);
+  pk_status (*host_unregister)(void *host);
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */
