@@ -61,6 +61,7 @@ class Kernel:
             raise TypeError(f"Kernel: {function!r:.80} is autotuned, by PyTorch; give the @triton.jit function itself")
         self.function, self.name = function, str(function.fn.__name__)
         self._arguments = Arguments(function.fn)
+        self._parameters = frozenset(self._arguments.names)
         self._params = parameters(function.params) if hasattr(function, "params") else None
         self._kernels: dict[tuple[int, Specialisation], tuple[Build, native.Kernel]] = {}
         self._call = native.Prepared(self._launch)
@@ -76,7 +77,7 @@ class Kernel:
 
     def _launch_by(self, grid: Callable[[Mapping[str, Any]], Extents], /, *args: Any, **kwargs: Any) -> None:
         """Launch over the grid that a function of the arguments gives."""
-        self._call(grid(self._bound(args, kwargs)[0]), *args, **kwargs)
+        self._call(grid(self._named(args, kwargs)), *args, **kwargs)
 
     def _launch(self, grid: Extents, /, *args: Any, **kwargs: Any) -> None:
         """Launch, as written: a prepared call repeats what this does with arrays and numbers alike."""
@@ -101,6 +102,15 @@ class Kernel:
             (built.cluster, 1, 1),
         )
         bound(*passed, *(None,) * built.scratch)
+
+    def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments by name, for a grid: several times faster than _bound() where none is left out."""
+        names = self._arguments.names
+        named = dict(zip(names, map(plain, args), strict=False))
+        for name, value in kwargs.items():
+            if name in self._parameters:
+                named[name] = plain(value)
+        return named if len(named) == len(names) >= len(args) else self._bound(args, kwargs)[0]
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The arguments by name, and the options of the compiler, which are no parameters."""

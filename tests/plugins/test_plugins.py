@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -297,12 +298,50 @@ def test_a_graph_keeps_the_name_of_the_plugin() -> None:
     assert (out.to_numpy() == 2).all() and [work.name for work in p.works] == ["put, by plugin by_kernel"]
 
 
-def test_the_plan_of_a_product_names_what_replaces_it() -> None:
+def _weights() -> dict[str, Any]:
+    """Calls of the plan of each family, by the name of the operation that it is of."""
     a, b = gp.ones((4, 5)), gp.ones((5, 3))
-    plain = gp.matmul_plan(a, b)
-    twice = gp.plugins.Operation("matmul", lambda a, b, **more: gp.matmul(a, b, **more), "exact", name="by-turns")
-    with gp.plugins.replace({"matmul": twice}):
-        plan = gp.matmul_plan(a, b)
+    eight = gp.ones((4, 16)).astype("float8_e4m3")
+    four = gp.ops.quantize_nvfp4(gp.ones((8, 32)))
+    image, filters = gp.ones((1, 2, 6, 6)), gp.ones((3, 2, 3, 3))
+    return {
+        "matmul": lambda: gp.matmul_plan(a, b),
+        "matmul_fp8": lambda: gp.ops.matmul_fp8_plan(eight, eight.T),
+        "matmul_fp4": lambda: gp.ops.matmul_fp4_plan(gp.ones((4, 32), "bfloat16"), four),
+        "conv1d": lambda: gp.ops.conv_plan(image[0], gp.ones((3, 6, 3))),
+        "conv2d": lambda: gp.ops.conv_plan(image, filters),
+    }
+
+
+@pytest.mark.parametrize("name", ["matmul", "matmul_fp8", "matmul_fp4", "conv1d", "conv2d"])
+def test_the_plan_of_every_family_names_what_replaces_it(name: str) -> None:
+    plan_of = _weights()[name]
+    plain = plan_of()
+    twice = gp.plugins.Operation(name, lambda *args, **more: None, "exact", name="by-turns")
+    with gp.plugins.replace({name: twice}):
+        plan = plan_of()
     assert plan.backend == "plugin" and plain.reason in plan.reason
     assert plan.reason.startswith(f"by-turns (the same bits), in the place of {plain.backend}: ")
-    assert gp.matmul_plan(a, b) == plain
+    assert plan_of() == plain
+
+
+def test_attention_and_convolutions_are_replaced_and_their_errors_name_the_plugin() -> None:
+    q, x, w = gp.ones((1, 2, 3, 4)), gp.ones((1, 2, 6)), gp.ones((3, 2, 3))
+    calls = {"sdpa": lambda: gp.sdpa(q, q, q), "sdpa_causal": lambda: gp.sdpa_causal(q, q, q),
+             "conv1d": lambda: gp.conv1d(x, w)}  # fmt: skip
+    for name, call in calls.items():
+        expected = call().to_numpy()
+
+        def halved(*args: Any, name: str = name, **more: Any) -> Any:
+            return gp.multiply(getattr(gp, name)(*args, **more), 0.5)
+
+        with gp.plugins.replace({name: gp.plugins.Operation(name, halved, 0.6, name="halves")}):
+            np.testing.assert_array_equal(call().to_numpy(), expected / 2)
+        np.testing.assert_array_equal(call().to_numpy(), expected)
+        broken = gp.plugins.Operation(name, lambda *args, **more: 1 // 0, "exact", name="broken")
+        with (
+            gp.plugins.replace({name: broken}),
+            pytest.raises(gp.PluginError, match=f"'broken', in the place of {name}: ZeroDivisionError"),
+        ):
+            call()
+        np.testing.assert_array_equal(call().to_numpy(), expected)

@@ -21,7 +21,7 @@ from pygpukit.ops.matmul.tile import fp8 as tile_fp8
 from pygpukit.ops.matmul.tile import fp8_weight
 from pygpukit.ops.matmul.tile.fp8 import Scale
 from pygpukit.ops.operands import check_array, check_devices, check_out, is_array, span
-from pygpukit.ops.prepared import prepared
+from pygpukit.ops.prepared import as_replaced, prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -105,7 +105,8 @@ def matmul_fp8_plan(
     Raises as it."""
     what = "matmul_fp8_plan"
     a, b = check_array(a, f"{what}: a"), check_array(b, f"{what}: b")
-    return replace(_planned(what, a, b, *_checked(what, a, b, scale_a, scale_b), backend), tile=None)
+    plan = _planned(what, a, b, *_checked(what, a, b, scale_a, scale_b), backend)
+    return as_replaced(replace(plan, tile=None), matmul_fp8)
 
 
 def gemv_fp8_bf16(a: GPUArray, b_nk: GPUArray, b_scale: GPUArray, *, out: GPUArray | None = None) -> GPUArray:

@@ -21,7 +21,7 @@ from pygpukit.ops.matmul.layout.batch import stacked, with_matrix_axes
 from pygpukit.ops.matmul.problem import Problem, family
 from pygpukit.ops.matmul.sm90 import cluster
 from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
-from pygpukit.ops.prepared import prepared, replacement_of
+from pygpukit.ops.prepared import as_replaced, prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -145,9 +145,7 @@ def matmul_plan(
                 for operand in (left, right)
             )
             reason += conversion.reason(plan.backend == cluster.BACKEND and cluster.converts(x, y, conversion))
-    if (plugin := replacement_of(matmul)) is not None:
-        return replace(plan, backend="plugin", reason=f"{plugin}, in the place of {plan.backend}: {reason}")
-    return replace(plan, reason=reason)
+    return as_replaced(replace(plan, reason=reason), matmul)
 
 
 def check_invariant(what: str, invariant: Any) -> None:

@@ -18,7 +18,7 @@ from pygpukit.ops.matmul.fp4 import gemv as fp4_gemv
 from pygpukit.ops.matmul.fp4.encoding import Fp4Matrix
 from pygpukit.ops.matmul.fp4.matrices import checked, dequantize_fp4, filled, names
 from pygpukit.ops.operands import check_array, check_devices, check_out
-from pygpukit.ops.prepared import prepared
+from pygpukit.ops.prepared import as_replaced, exchangeable, prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -30,6 +30,7 @@ LOW_LEVEL = ["matmul_fp4_plan"]
 _SKINNY_ROWS = 384  # rows, from which on decoding pays on an H100, where products need not be invariant
 
 
+@exchangeable
 @by_context
 def matmul_fp4(
     a: Any,
@@ -93,7 +94,7 @@ def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None) -> MatmulP
     what = "matmul_fp4_plan"
     gemm.check_invariant(what, invariant)
     left, weight, _ = _operands(what, a, w)
-    return MatmulPlan(*_planned(left, weight, invariant))
+    return as_replaced(MatmulPlan(*_planned(left, weight, invariant)), matmul_fp4)
 
 
 def _parts(operand: Any) -> Any:

@@ -14,6 +14,7 @@ from pygpukit.ops.nn.attention.choose import attend
 from pygpukit.ops.nn.attention.extras import Extras, checked
 from pygpukit.ops.nn.attention.simt import MAX_HEAD_DIM, TYPES
 from pygpukit.ops.operands import check_array, check_devices, check_out, may_share_memory
+from pygpukit.ops.prepared import exchangeable
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -24,6 +25,7 @@ LOW_LEVEL = ["sdpa_causal_fixed_cache", "sdpa_causal_fixed_cache_ptr"]
 _FURTHEST = 2**31  # beyond any key
 
 
+@exchangeable
 def sdpa(
     Q: GPUArray,
     K: GPUArray,
@@ -55,6 +57,7 @@ def sdpa(
     return _attended("sdpa", Q, K, V, scale, out, None, more)
 
 
+@exchangeable
 def sdpa_causal(
     Q: GPUArray,
     K: GPUArray,

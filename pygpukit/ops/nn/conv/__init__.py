@@ -23,7 +23,7 @@ from pygpukit.ops.nn.conv.settings import (
     pair,
     with_rows,
 )
-from pygpukit.ops.prepared import prepared
+from pygpukit.ops.prepared import as_replaced, exchangeable, prepared
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["conv1d", "conv2d", "conv_plan"]
 
 
+@exchangeable
 def conv1d(
     input: GPUArray,
     weight: GPUArray,
@@ -64,6 +65,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, settings, tf32, backend, plans.version())
 
 
+@exchangeable
 def conv2d(
     input: GPUArray,
     weight: GPUArray,
@@ -111,7 +113,9 @@ def conv_plan(
     input, weight, settings = _resolved(what, dimensions, input, weight, arguments)
     p = Problem.of(input, weight, settings, channels_last, precision.allowed(said))
     plan = choose.choose(p) if backend is None else choose.by_name("conv_plan", backend, p)
-    return replace(plan, reason=f"{plan.reason}; {precision.reason(said)}") if input.dtype == float32 else plan
+    if input.dtype == float32:
+        plan = replace(plan, reason=f"{plan.reason}; {precision.reason(said)}")
+    return as_replaced(plan, conv2d if dimensions == 2 else conv1d)
 
 
 def _as_passed(what: str, array: GPUArray) -> tuple[int, ...]:
