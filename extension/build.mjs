@@ -7,7 +7,7 @@ const out = process.argv[2];
 if (!out) throw new Error('usage: node build.mjs WIDGETS_OUT');
 const here = import.meta.dirname;
 const widgets = JSON.parse(readFileSync(join(here, '../pygpukit/jupyter/widgets.json'), 'utf8'));
-const dashboards = widgets.filter((widget) => widget.dashboard).map((widget) => widget.name);
+const dashboards = widgets.filter((widget) => widget.dashboard || widget.pane).map((widget) => widget.name);
 
 // One self-contained module a widget: anywidget loads it from a Blob URL, where relative imports do not resolve.
 await build({

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pygpukit.jupyter.listed import DASHBOARDS
+from pygpukit.jupyter.listed import PANES
 
-VIEWS = (*DASHBOARDS, "assembly", "workbench")
+VIEWS = (*PANES, "assembly", "workbench")
 _PATIENCE_S = 3.0  # a page that was just told of the extension opens its feed within this time
 
 
 def open(view: str) -> None:
     """Open a view beside the notebook: a live dashboard, the "assembly" of its kernels, or the whole "workbench".
 
-    A dashboard is "memory", "scheduler", "device", "links" or "cells". One that is open already comes to the front.
+    A dashboard is "memory", "scheduler", "device", "links" or "cells"; "timeline" is that of the profile which ended
+    last, and of each that ends later. One that is open already comes to the front.
     Returns when a page has it (before ipykernel 7: when it was asked). Raises ValueError for another view,
     RuntimeError when no page listens.
     """
@@ -20,7 +21,7 @@ def open(view: str) -> None:
     from pygpukit.jupyter import control, views
 
     message = {"open": view}
-    if view in DASHBOARDS:
+    if view in PANES:
         message["model"] = views.model_of(view)
     if not control.tell(message, _PATIENCE_S):
         raise RuntimeError(

@@ -77,12 +77,12 @@ def cells() -> CellsWidget:
     return CellsWidget()
 
 
-def timeline(profile: Profile) -> TimelineWidget:
+def timeline(profile: Profile | None = None) -> TimelineWidget:
     """A profile's works over time: zoom, search, rows by stream or tenant, sums of a selection, and what the device
     waited for.
 
-    profile: of gp.profiling.profile(), whose block has ended. Raises InvalidSpecError for anything else, RuntimeError
-    when the front-end bundle has not been built.
+    profile: of gp.profiling.profile(), whose block has ended; None = the one that ended last, and each that ends from
+    then on. Raises InvalidSpecError for anything else, RuntimeError when the front-end bundle has not been built.
     """
     from pygpukit.jupyter.widgets import TimelineWidget
 

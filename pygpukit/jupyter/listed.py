@@ -13,3 +13,5 @@ _ENTRIES = json.loads((Path(__file__).parent / "widgets.json").read_text(encodin
 
 MODULES: dict[str, str] = {entry["class"]: entry["name"] for entry in _ENTRIES}
 DASHBOARDS: tuple[str, ...] = tuple(entry["name"] for entry in _ENTRIES if entry["dashboard"])
+# What the lab shows beside a notebook, one of each kind: a dashboard, or what follows the kernel as one does.
+PANES: tuple[str, ...] = tuple(entry["name"] for entry in _ENTRIES if entry["dashboard"] or entry.get("pane"))

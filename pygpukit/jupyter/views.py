@@ -1,4 +1,4 @@
-"""The dashboards that the lab shows beside a notebook: one widget of each kind, made when it is first asked for."""
+"""The views that the lab shows beside a notebook: one widget of each kind, made when it is first asked for."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.jupyter import control
-from pygpukit.jupyter.listed import DASHBOARDS
+from pygpukit.jupyter.listed import PANES
 
 if TYPE_CHECKING:
-    from pygpukit.jupyter.widgets.dashboard import Dashboard
+    from pygpukit.jupyter.widgets.base import Widget
 
 _lock = threading.Lock()  # a page may ask on a subshell's thread
-_dashboards: dict[str, Dashboard] = {}
+_views: dict[str, Widget] = {}
 
 
 def model_of(kind: str) -> str:
-    """The widget model of a dashboard, one of DASHBOARDS. Raises RuntimeError where it cannot be made."""
+    """The widget model of a view, one of PANES. Raises RuntimeError where it cannot be made."""
     with _lock:
-        if kind not in _dashboards:
-            from pygpukit.jupyter import widgets  # a kernel that shows no dashboard needs none
+        if kind not in _views:
+            from pygpukit.jupyter import widgets  # a kernel that shows none needs none
 
-            _dashboards[kind] = getattr(widgets, f"{kind.capitalize()}Widget")()
-        return _dashboards[kind].model_id
+            _views[kind] = getattr(widgets, f"{kind.capitalize()}Widget")()
+        return _views[kind].model_id
 
 
 def _view(args: dict[str, Any]) -> dict[str, Any]:
     kind = args.get("view")
-    if kind not in DASHBOARDS:
-        raise control.RequestError(
-            f"view needs args {{'view': kind}}, a kind of {', '.join(DASHBOARDS)}; it has {kind!r}"
-        )
+    if kind not in PANES:
+        raise control.RequestError(f"view needs args {{'view': kind}}, a kind of {', '.join(PANES)}; it has {kind!r}")
     return {"model": model_of(kind)}
 
 

@@ -12,6 +12,7 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import records
 from pygpukit.core.backend import backend
+from pygpukit.profiling.latest import note
 from pygpukit.profiling.waiting import COPIES, Log, Wait, waits
 from pygpukit.profiling.work import Total, Work
 
@@ -72,6 +73,7 @@ class Profile:
             self._activity.__exit__()
             self._works += self._activity.works(self._works, self.begin_ns, self.end_ns)
             self._works.sort(key=lambda work: work.begin_ns)
+        note(self)
 
     @property
     def works(self) -> list[Work]:

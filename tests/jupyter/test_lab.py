@@ -77,17 +77,17 @@ def test_every_page_is_asked(feed: StatusFeed, pages: dict[str, Line]) -> None:
 
 def test_a_dashboard_is_one_widget_however_often_it_is_opened(feed: StatusFeed, pages: dict[str, Line]) -> None:
     feed.follow("page", apart=True)
-    for view in (*lab.DASHBOARDS, *lab.DASHBOARDS):
+    for view in (*lab.PANES, *lab.PANES):
         gp.lab.open(view)
     models = [one["model"] for one in pages["page"].asked]
-    count = len(lab.DASHBOARDS)
+    count = len(lab.PANES)
     assert models[:count] == models[count:] and len(set(models)) == count
     answer = control.answer({"id": 1, "action": "view", "args": {"view": "memory"}})
     assert answer == {"id": 1, "ok": True, "result": {"model": models[0]}}
-    views._dashboards["memory"].close()
+    views._views["memory"].close()
     gp.lab.open("memory")
     assert pages["page"].asked[-1]["model"] == models[0]
-    assert views._dashboards["memory"].comm is not None, "what was closed is open again"
+    assert views._views["memory"].comm is not None, "what was closed is open again"
 
 
 def test_the_page_may_come_a_moment_later_also_while_one_is_believed_in_that_left(
@@ -128,13 +128,16 @@ def test_where_pages_are_heard_between_cells_it_is_enough_to_have_asked(
 
 
 def test_an_unknown_view_is_refused(feed: StatusFeed) -> None:
-    words = "there is no view 'memroy': it is one of memory, scheduler, device, links, cells, assembly, workbench"
+    words = (
+        "there is no view 'memroy': it is one of memory, scheduler, device, links, cells, timeline, assembly, workbench"
+    )
     with pytest.raises(ValueError, match=words):
         gp.lab.open("memroy")
     answer = control.answer({"id": 1, "action": "view", "args": {"view": "workbench"}})
     assert (
         answer["error"]
-        == "view needs args {'view': kind}, a kind of memory, scheduler, device, links, cells; it has 'workbench'"
+        == "view needs args {'view': kind}, a kind of memory, scheduler, device, links, cells, timeline; "
+        "it has 'workbench'"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import zlib
 from typing import Any
 
@@ -16,7 +17,7 @@ import pygpukit as gp
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.jupyter.widgets import timeline
 from pygpukit.jupyter.widgets.timeline import TimelineWidget
-from pygpukit.profiling import Profile, Work
+from pygpukit.profiling import Profile, Work, latest
 
 Sent = list[tuple[dict[str, Any], list[bytes]]]
 
@@ -116,3 +117,45 @@ def test_a_profile_that_has_not_ended_is_refused() -> None:
         TimelineWidget(Profile())
     with pytest.raises(InvalidSpecError, match="profile is list"):
         TimelineWidget([])  # type: ignore[arg-type]
+
+
+def test_without_a_profile_it_shows_the_one_that_ended_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latest, "_latest", None)
+    monkeypatch.setattr(latest, "_subscribers", [])
+    widget = TimelineWidget()
+    assert "No profile has ended yet" in widget.fallback()["text/plain"] and repr(widget) == "TimelineWidget(0 works)"
+    sent = look(widget, monkeypatch)
+    assert sent[-1][0]["type"] == "none" and "%%gpu_profile" in sent[-1][0]["text"]
+    widget._from_page(widget, {"type": "want", "chunk": 0}, [])
+    assert widget.dropped == 1
+    for count in (1, 2):
+        with gp.profiling.profile() as p:
+            x = gp.ones(3)
+            for _ in range(count):
+                x = gp.add(x, x)
+        assert sent[-1][0] == {"type": "ended"}
+        widget._from_page(widget, {"type": "view"}, [])
+        head = next(content for content, _ in reversed(sent) if content["type"] == "timeline")
+        assert head["count"] == len(p.works) + len(p.waits(timeline.MIN_WAIT_US)) and head["span"] == p.wall_ns
+        widget._from_page(widget, {"type": "want", "chunk": 0}, [])
+        assert sent[-1][0] == {"type": "works", "chunk": 0}
+    assert TimelineWidget().profile is p
+    held = TimelineWidget(p)
+    with gp.profiling.profile():
+        pass
+    assert held.profile is p and widget.profile is not p
+
+
+def test_who_is_gone_is_told_nothing_and_a_profile_that_is_gone_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latest, "_latest", None)
+    monkeypatch.setattr(latest, "_subscribers", [])
+    widget = TimelineWidget()
+    assert len(latest._subscribers) == 1
+    widget.close()
+    del widget
+    gc.collect()
+    with gp.profiling.profile():
+        pass
+    assert latest._subscribers == []
+    gc.collect()
+    assert latest.latest() is None

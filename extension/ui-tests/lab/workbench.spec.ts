@@ -24,6 +24,7 @@ const lab = useLab({
     ...Object.fromEntries(['status', 'click', 'reload', 'busy', 'python'].map((name) => [`${name}.ipynb`, [SETUP, CUDA, OPEN]])),
     'low.ipynb': [SETUP, CUDA, TASKS],
     'restart.ipynb': [SETUP],
+    'timeline.ipynb': [SETUP],
     'unheard.ipynb': [UNHEARD],
     'agree.ipynb': [SETUP, VIEW],
     'mine.ipynb': [SETUP, 'x + 1'],
@@ -54,6 +55,19 @@ async function expectColumn(views: readonly Locator[]): Promise<void> {
 async function expectLive(view: Locator): Promise<void> {
   await expect(view).toHaveAttribute('data-state', 'live');
 }
+
+test('the timeline of the profile that ended last stands beside the notebook, and the next one takes its place', async () => {
+  await lab.open('timeline.ipynb', SETUP_AT);
+  await lab.notebook.execute('gp.lab.open("timeline")');
+  const timeline = dashboard('Timeline');
+  await expectColumn([timeline]);
+  await expect(timeline.locator('.gk-message')).toHaveText(/No profile has ended yet/);
+  await lab.notebook.execute('with gp.profiling.profile() as p:\n    y = x + 1');
+  await expect(timeline.locator('.gk-device')).toHaveText(/^\d+ records in/);
+  await expect(timeline.locator('tbody tr').first()).toBeVisible();
+  await lab.notebook.execute('with gp.profiling.profile() as q:\n    for _ in range(50): y = y * 2');
+  await expect(timeline.locator('tbody tr', { hasText: 'Mul' })).toHaveCount(1);
+});
 
 test('the status bar has the utilisation and temperature that NVML tells, and only what it tells', async () => {
   const nvml = new FakeNvml();

@@ -1,7 +1,8 @@
 // The timeline of a profile: chunks are asked for and read, zoom, search, rows, selection, and what the device waited for.
 
 import { type Page, expect, test } from '@playwright/test';
-import { SPAN_NS, beginTimeline, openTimeline } from '../support/timeline-page.ts';
+import { sendMessage } from '../support/plain-page.ts';
+import { HEAD, RECORDS, SPAN_NS, beginTimeline, chunk, openTimeline } from '../support/timeline-page.ts';
 import { failOnPageErrors, panel } from '../support/views.ts';
 
 failOnPageErrors();
@@ -89,4 +90,24 @@ test('timeline: bytes that are none are told of, and the view goes with its elem
   await expect(panel(page).locator('.gk-message')).toHaveText(/^The timeline cannot be read: /);
   await page.evaluate(() => window.unmount());
   await expect(panel(page)).toHaveCount(0);
+});
+
+test('timeline: where there is no profile it says so, and another one takes the place of the first', async ({ page }) => {
+  await beginTimeline(page);
+  await sendMessage(page, { type: 'none', text: 'No profile has ended yet.' });
+  await expect(panel(page).locator('.gk-message')).toHaveText('No profile has ended yet.');
+  await sendMessage(page, { ...HEAD, count: RECORDS.length });
+  await expect.poll(() => page.evaluate(() => JSON.stringify(window.sent))).toContain('"want","chunk":0');
+  await page.evaluate((data) => window.receive({ type: 'works', chunk: 0 }, data), chunk(RECORDS));
+  await expect(rows(page)).toHaveCount(4);
+  await page.getByLabel('Find a name or a cell').fill('gemm');
+  await page.evaluate(() => window.sent.splice(0));
+  await sendMessage(page, { type: 'ended' });
+  expect(await page.evaluate(() => JSON.stringify(window.sent))).toBe('[{"type":"view"}]');
+  await page.evaluate((data) => window.receive({ type: 'works', chunk: 0 }, data), chunk(RECORDS)); // of the first: nobody takes it
+  await sendMessage(page, { ...HEAD, count: 2, names: ['gemm', 'second'] });
+  await page.evaluate((data) => window.receive({ type: 'works', chunk: 0 }, data), chunk([[0, 10_000, 0, 0, 1], [500_000, 20_000, 1, 0, 3]]));
+  await expect(panel(page).locator('.gk-device')).toHaveText('2 records in 1.0 ms');
+  await expect(page.getByText('1 found')).toBeVisible();
+  await expect(rows(page)).toHaveCount(2);
 });

@@ -43,6 +43,12 @@ export default () => ({
         clearTimeout(pause);
         data = new TimelineData(head);
         follow();
+      } else if (type === 'ended') {
+        clearTimeout(pause);
+        data = null; // what was asked for is of another profile
+        model.send({ type: 'view' });
+      } else if (type === 'none') {
+        view.tell(String((content as { text?: unknown }).text));
       } else if (type === 'works' && buffer && data) {
         const into = data;
         reading = reading.then(() => take(into, chunk, buffer)).catch((error: unknown) => view.tell(`The timeline cannot be read: ${String(error)}`));

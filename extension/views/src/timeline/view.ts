@@ -90,9 +90,11 @@ export class TimelineView {
     this.message.hidden = text === '';
   }
 
-  /** All records are here. */
+  /** All records are here, of the first profile or of another one. */
   begin(data: TimelineData): void {
     this.data = data;
+    this.selection = this.dragFrom = null;
+    this.choose(-1);
     this.colourOf = coloursOf(data, this.theme);
     this.body.hidden = false;
     this.tell('');
