@@ -64,11 +64,37 @@ __device__ __forceinline__ void push(const Peers &p, const Collective &c, const 
   }
 }
 
+// Where the combined elements go: into an array, or onto one of float32, added there. Both see them in the elements'
+// type, as ranks send them in two shots.
+template <class T>
+struct Into {
+  T *out;
+  __device__ __forceinline__ void take(long long i, const Packed<T> &pack, long long valid) const {
+    give(out + i, pack, valid);
+  }
+};
+template <class T>
+struct Onto {
+  float *out;
+  __device__ __forceinline__ void take(long long i, const Packed<T> &pack, long long valid) const {
+    constexpr int kWide = kPack<float>;
+    float *to = out + i;
+    if (valid >= kPack<T> && aligned<kWide>(to)) {
+      for (int k = 0; k < kPack<T>; k += kWide) {
+        Packed<float> sums = load<kWide>(to + k);
+        for (int j = 0; j < kWide; ++j) sums.v[j] += widen(pack.v[k + j]);
+        store(to + k, sums);
+      }
+      return;
+    }
+    for (int k = 0; k < kPack<T> && k < valid; ++k) to[k] += widen(pack.v[k]);
+  }
+};
+
 // One shot: everybody sends to everybody, and each combines for itself. All-reduce with send_step 0, reduce-scatter
 // with the step of its parts.
-template <class T>
-__global__ void __launch_bounds__(512)
-    reduce_once(const T *in, T *out, const __grid_constant__ Peers p, const __grid_constant__ Collective c) {
+template <class T, class To>
+__device__ __forceinline__ void once(const T *in, const To &to, const Peers &p, const Collective &c) {
   unsigned *rounds = window(p, p.rank)->rounds + blockIdx.x, round = *rounds;
   long long begin = blockIdx.x * c.piece;
   const T *own = in + p.rank * c.send_step;
@@ -78,16 +104,15 @@ __global__ void __launch_bounds__(512)
     push(p, c, in, begin, end, round);
     if (!meet(p, round, c.call)) break;
     for (long long i = begin + threadIdx.x * kPack<T>; i < end; i += blockDim.x * kPack<T>)
-      give(out + i, combined(p, round, take(own + i, end - i), i - begin, c.reduction), end - i);
+      to.take(i, combined(p, round, take(own + i, end - i), i - begin, c.reduction), end - i);
     begin += gridDim.x * c.piece;
   } while (begin < c.count);
   if (threadIdx.x == 0) *rounds = round;
 }
 
 // Two shots: each rank combines one piece of as many as there are ranks, and sends it to all others.
-template <class T>
-__global__ void __launch_bounds__(512)
-    reduce_twice(const T *in, T *out, const __grid_constant__ Peers p, const __grid_constant__ Collective c) {
+template <class T, class To>
+__device__ __forceinline__ void twice(const T *in, const To &to, const Peers &p, const Collective &c) {
   unsigned *rounds = window(p, p.rank)->rounds + blockIdx.x, round = *rounds;
   long long begin = blockIdx.x * c.piece * p.size;
   do {
@@ -102,7 +127,7 @@ __global__ void __launch_bounds__(512)
     const long long first = begin + p.rank * c.piece, rest = c.count - first;
     for (long long i = threadIdx.x * kPack<T>; i < c.piece && i < rest; i += blockDim.x * kPack<T>) {
       const Packed<T> pack = combined(p, round, take(in + first + i, rest - i), i, c.reduction);
-      give(out + first + i, pack, rest - i);
+      to.take(first + i, pack, rest - i);
       for (int rank = 0; rank < p.size; ++rank)
         if (rank != p.rank) store(part_of<T>(p, rank, round + 1, p.rank) + i, pack);
     }
@@ -111,11 +136,32 @@ __global__ void __launch_bounds__(512)
       if (rank == p.rank) continue;
       const long long first = begin + rank * c.piece, rest = c.count - first;
       for (long long i = threadIdx.x * kPack<T>; i < c.piece && i < rest; i += blockDim.x * kPack<T>)
-        give(out + first + i, take_part(part_of<T>(p, p.rank, round, rank) + i), rest - i);
+        to.take(first + i, take_part(part_of<T>(p, p.rank, round, rank) + i), rest - i);
     }
     begin += gridDim.x * c.piece * p.size;
   } while (begin < c.count);
   if (threadIdx.x == 0) *rounds = round;
+}
+
+template <class T>
+__global__ void __launch_bounds__(512)
+    reduce_once(const T *in, T *out, const __grid_constant__ Peers p, const __grid_constant__ Collective c) {
+  once(in, Into<T>{out}, p, c);
+}
+template <class T>
+__global__ void __launch_bounds__(512)
+    reduce_twice(const T *in, T *out, const __grid_constant__ Peers p, const __grid_constant__ Collective c) {
+  twice(in, Into<T>{out}, p, c);
+}
+template <class T>
+__global__ void __launch_bounds__(512)
+    add_once(const T *in, float *out, const __grid_constant__ Peers p, const __grid_constant__ Collective c) {
+  once(in, Onto<T>{out}, p, c);
+}
+template <class T>
+__global__ void __launch_bounds__(512)
+    add_twice(const T *in, float *out, const __grid_constant__ Peers p, const __grid_constant__ Collective c) {
+  twice(in, Onto<T>{out}, p, c);
 }
 
 // All-gather, broadcast, all-to-all, and the barrier, which moves nothing.

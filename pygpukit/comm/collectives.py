@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SOURCE = kernels.KernelSpec(__file__, "collective.cu")
 _COLLECTIVE = SOURCE.structure("Collective")
 _ALL = -1  # collective.cu: every rank sends
+ADDED = ("float32", "bfloat16")  # types of sums that are added onto float32
 REDUCTIONS = ("sum", "max", "min")  # collective.cu: Reduction
 _COMPLEX = ("complex64", "complex128")
 # Moving elements without looking at them, by item size.
@@ -36,6 +37,8 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     yield tuple(f"pk::exchange<{word}>" for word in WORDS.values())
     for ctype in CTYPES.values():
         yield f"pk::reduce_once<{ctype}>", f"pk::reduce_twice<{ctype}>"
+    for dtype in ADDED:
+        yield f"pk::add_once<{CTYPES[dtype]}>", f"pk::add_twice<{CTYPES[dtype]}>"
 
 
 def check_reduction(dtype: DataType, op: str, what: str) -> None:
@@ -50,8 +53,13 @@ def check_reduction(dtype: DataType, op: str, what: str) -> None:
 
 def reduce(x: GPUArray, out: GPUArray, peers: bytes, call: int, size: int, *, op: str, scatter: bool = False) -> None:
     """out = op of all ranks' x, or with scatter of their parts for this rank. Both are contiguous, of one type."""
-    chosen = plan(out.nbytes, out.dtype, "reduce_scatter" if scatter else "all_reduce", size=size)
+    chosen = plan(out.size * x.itemsize, x.dtype, "reduce_scatter" if scatter else "all_reduce", size=size)
     _reduce(chosen, x, out, peers, call, op=op, step=out.size if scatter else 0)
+
+
+def add(x: GPUArray, onto: GPUArray, peers: bytes, call: int, size: int) -> None:
+    """onto += the sum of all ranks' x, which is of the type of x; onto is float32. Both are contiguous."""
+    _reduce(plan(x.nbytes, x.dtype, size=size), x, onto, peers, call, op="sum", form="add")
 
 
 def reduce_twice(x: GPUArray, out: GPUArray, peers: bytes, call: int, size: int, *, op: str) -> None:
@@ -59,10 +67,17 @@ def reduce_twice(x: GPUArray, out: GPUArray, peers: bytes, call: int, size: int,
     _reduce(two_shot(out.nbytes, size), x, out, peers, call, op=op)
 
 
-def _reduce(chosen: Plan, x: GPUArray, out: GPUArray, peers: bytes, call: int, *, op: str, step: int = 0) -> None:
-    form = "reduce_twice" if chosen.algorithm == TWO_SHOT else "reduce_once"
+def add_twice(x: GPUArray, onto: GPUArray, peers: bytes, call: int, size: int) -> None:
+    """add() by two shots, whatever the size."""
+    _reduce(two_shot(x.nbytes, size), x, onto, peers, call, op="sum", form="add")
+
+
+def _reduce(
+    chosen: Plan, x: GPUArray, out: GPUArray, peers: bytes, call: int, *, op: str, step: int = 0, form: str = "reduce"
+) -> None:
+    shots = "twice" if chosen.algorithm == TWO_SHOT else "once"
     _launch(
-        f"pk::{form}<{CTYPES[x.dtype.name]}>",
+        f"pk::{form}_{shots}<{CTYPES[x.dtype.name]}>",
         x,
         out,
         peers,

@@ -7,12 +7,13 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygpukit._core import native
 from pygpukit.comm.failures import KINDS, failed_wait, kind_name, noted, repeated, ticket
 from pygpukit.comm.orders import Call, Orders
+from pygpukit.comm.pace import Pace
 from pygpukit.comm.rank import Rank
 from pygpukit.comm.windows import MAX_RANKS, Board, Windows, fields
 from pygpukit.core import deferred
@@ -107,43 +108,23 @@ class Group:
         CollectiveError
             Ranks wait for each other for ever, or one for longer than the timeout.
         """
-        self.check()
-        results: list[Any] = [None] * self.size
-        ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+        return self._run(lambda rank: function(rank, *args))
 
-        def work(rank: Rank) -> None:
-            try:
-                with rank:
-                    results[rank.index] = function(rank, *args)
-                    self._end(rank.index)
-                    rank.synchronize()
-            except BaseException as error:
-                self.fail(error, rank.index)
-            finally:
-                ended.put(rank.index)
+    def walk(self, work: Callable[[Rank], Iterator[object]]) -> None:
+        """As run(), of launches, whose ends are not awaited; failures that kernels find are raised by a later wait.
 
-        threads = [
-            threading.Thread(target=work, args=(rank,), name=f"rank {rank.index}", daemon=True) for rank in self.ranks
-        ]
-        self._running = True
-        for thread in threads:
-            thread.start()
-        try:
-            for _ in threads:
-                ended.get()
-                if self._failure is not None:
-                    break
-        except BaseException as error:  # Ctrl-C
-            self.fail(error)
-        failed = self._failure is not None
-        if failed:
-            _end_threads(threads)
-        self._running = False
-        if failed:
-            deferred.unwatch(self)
-            raise self._taken_failure()
-        self._orders = Orders(self.size)
-        return results
+        Parameters
+        ----------
+        work : callable
+            Called with a Rank; gives an iterator, as a generator does, whose pieces the ranks launch side by side.
+
+        Raises
+        ------
+        CollectiveError
+            Ranks wait for each other for ever, or the group has failed before.
+        """
+        pace = Pace(self.size)
+        self._run(lambda rank: pace.walk(rank.index, work(rank)), waits=False)
 
     def launch(self, graphs: Sequence[Graph]) -> None:
         """Launch one graph a rank, each on the current stream of its device, so that all go on together.
@@ -215,6 +196,47 @@ class Group:
         with self._lock:
             kind = self._calls.setdefault((kind_name(call), call.details), 1 + len(self._calls) % KINDS)
         return ticket(number, kind)
+
+    def _run(self, function: Callable[[Rank], Result], *, waits: bool = True) -> list[Result]:
+        """waits: for the work of all devices."""
+        self.check()
+        results: list[Any] = [None] * self.size
+        ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+        def work(rank: Rank) -> None:
+            try:
+                with rank:
+                    results[rank.index] = function(rank)
+                    self._end(rank.index)
+                    if waits:
+                        rank.synchronize()
+            except BaseException as error:
+                self.fail(error, rank.index)
+            finally:
+                ended.put(rank.index)
+
+        threads = [
+            threading.Thread(target=work, args=(rank,), name=f"rank {rank.index}", daemon=True) for rank in self.ranks
+        ]
+        self._running = True
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in threads:
+                ended.get()
+                if self._failure is not None:
+                    break
+        except BaseException as error:  # Ctrl-C
+            self.fail(error)
+        failed = self._failure is not None
+        if failed:
+            _end_threads(threads)
+        self._running = False
+        if failed:
+            deferred.unwatch(self)
+            raise self._taken_failure()
+        self._orders = Orders(self.size)
+        return results
 
     def _end(self, rank: int) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from pygpukit.comm import collectives, pairs
 from pygpukit.comm.orders import RECV, SEND, Call
 from pygpukit.core import stream as streams
 from pygpukit.core.device import current_device
+from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import DeviceMismatchError, DTypeError, InvalidSpecError, ShapeError
 from pygpukit.ops.operands import check_array, may_share_memory
 
@@ -62,7 +63,9 @@ class Rank:
     def __exit__(self, *error: Any) -> None:
         self._entered.pop().__exit__(*error)
 
-    def all_reduce(self, x: GPUArray, op: str = "sum", out: GPUArray | None = None) -> GPUArray:
+    def all_reduce(
+        self, x: GPUArray, op: str = "sum", out: GPUArray | None = None, onto: GPUArray | None = None
+    ) -> GPUArray:
         """The elements of all ranks added up, or the largest or smallest of them, on every rank.
 
         Parameters
@@ -73,11 +76,14 @@ class Rank:
             Ranks are taken in their order; bool adds up as NumPy's logical or.
         out : GPUArray, optional
             Contiguous, of x's shape and type; may be x itself.
+        onto : GPUArray, optional
+            In the place of out: contiguous, float32, of x's shape, to which the sum is added; x is then float32 or
+            bfloat16, and so is the sum before it is added.
 
         Returns
         -------
         GPUArray
-            out, or a new array like x.
+            out or onto, or a new array like x.
 
         Examples
         --------
@@ -87,6 +93,8 @@ class Rank:
         """
         x = self._input(x, "all_reduce")
         collectives.check_reduction(x.dtype, op, "all_reduce")
+        if onto is not None:
+            return self._add(x, op, out, onto)
         with self:
             out = self._output(out, x.shape, x.dtype, "all_reduce")
             x = self._dense(x, out)
@@ -300,6 +308,20 @@ class Rank:
         self._stream = stream
         return self._group.ticket(call, self._group.add(self.index, call))
 
+    def _add(self, x: GPUArray, op: str, out: GPUArray | None, onto: GPUArray) -> GPUArray:
+        if out is not None or op != "sum" or x.dtype.name not in collectives.ADDED:
+            raise InvalidSpecError(
+                f"rank {self.index}: all_reduce: onto= takes a sum of {' or '.join(collectives.ADDED)}, and no out=; "
+                f"op={op!r}, x is {x.dtype}",
+                "onto",
+            )
+        with self:
+            onto = self._output(onto, x.shape, float32, "all_reduce", "onto")
+            x = x.clone() if may_share_memory(x, onto) else x.contiguous()
+            call = self._call("all_reduce", f"{_elements(x)} added")
+            collectives.add(x, onto, self._peers, call, self.size)
+        return onto
+
     def _input(self, x: Any, what: str) -> GPUArray:
         x = check_array(x, f"rank {self.index}: {what}")
         if x.device != self.device:
@@ -318,16 +340,16 @@ class Rank:
             )
         return x
 
-    def _output(self, out: Any, shape: tuple[int, ...], dtype: DataType, what: str) -> GPUArray:
+    def _output(self, out: Any, shape: tuple[int, ...], dtype: DataType, what: str, argument: str = "out") -> GPUArray:
         if out is None:
             return native.empty(shape, dtype)
-        out = self._input(out, f"{what}: out")
+        out = self._input(out, f"{what}: {argument}")
         if out.shape != shape or not out.is_contiguous():
             raise ShapeError(
-                f"rank {self.index}: {what}: out has shape {out.shape}; give a contiguous array of shape {shape}"
+                f"rank {self.index}: {what}: {argument} has shape {out.shape}; give a contiguous array of shape {shape}"
             )
         if out.dtype != dtype:
-            raise DTypeError(f"rank {self.index}: {what}: out has type {out.dtype}; the result has {dtype}")
+            raise DTypeError(f"rank {self.index}: {what}: {argument} has type {out.dtype}; the result has {dtype}")
         return out
 
     def _dense(self, x: GPUArray, out: GPUArray) -> GPUArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -127,17 +127,22 @@ class Transformer:
     def forward(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None = None) -> None:
         """The batch through the layers, the first of them or all: buffers.x then holds the last one's output, the cache
         the keys and values, or the states."""
+        for _ in self.stages(batch, cache, buffers, layers):
+            pass
+
+    def stages(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None = None) -> Iterator[None]:
+        """forward(), a layer whenever it is asked for the next."""
         self.embed(batch, buffers.x)
         if self.config.embedding_scale != 1.0:
             mul(buffers.x, self.config.embedding_scale, out=buffers.x)
-        self.pass_layers(batch, cache, buffers, layers)
+        yield from self.pass_layers(batch, cache, buffers, layers)
 
     def embed(self, batch: Batch, out: GPUArray) -> None:
         """The rows of tokens, and of learned positions."""
         embed(batch, self.embed_tokens, self.position_embed, out)
 
-    def pass_layers(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None) -> None:
-        """buffers.x through the layers, of those with a number below `layers`."""
+    def pass_layers(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None) -> Iterator[None]:
+        """buffers.x through the layers, of those with a number below `layers`; each when it is asked for."""
         for place, block in enumerate(self.blocks):
             number = self.first_layer + place
             if layers is not None and number >= layers:
@@ -145,6 +150,7 @@ class Transformer:
             tables = self._tables_of(number)
             with nullcontext() if self.streaming is None else self.streaming.layer(number):
                 block.forward(buffers.x, batch, cache.layers[place], tables, buffers.attention, buffers.between)
+            yield
 
     def head(
         self, x: GPUArray, logits: GPUArray, bests: GPUArray | None = None, *, passed: Buffers | None = None

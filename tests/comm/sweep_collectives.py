@@ -73,6 +73,44 @@ def _reductions(variant: str) -> Iterator[Call]:
         )
 
 
+def _added(x: gp.GPUArray, onto: gp.GPUArray) -> gp.GPUArray:
+    """x: (size, count); onto of the first `count` elements, one beyond a multiple of a pack's address."""
+    rows = x.to_numpy()
+    shifted = gp.zeros(onto.size + 1)[1:]
+    shifted[:] = onto
+    own, out = x[RANK].clone(), shifted if onto.size > 1 else onto.clone()
+    play([list(rows)], lambda peers, call: collectives.add(own, out, peers, call, SIZE))
+    return out
+
+
+def _added_twice(x: gp.GPUArray, onto: gp.GPUArray) -> gp.GPUArray:
+    """As _twice(), onto an array."""
+    rows = x.to_numpy()
+    own, out = x[RANK].clone(), onto.clone()
+    combined = _sum(x).astype(x.dtype).to_numpy()
+    piece = planning.two_shot(x[0].nbytes, SIZE).piece_bytes // x.itemsize
+    pieces = [slice(rank * piece, (rank + 1) * piece) for rank in range(SIZE)]
+    play(
+        [[row[pieces[RANK]] for row in rows], [combined[piece] for piece in pieces]],
+        lambda peers, call: collectives.add_twice(own, out, peers, call, SIZE),
+    )
+    return out
+
+
+def _sum(x: gp.GPUArray) -> gp.GPUArray:
+    """Of the ranks, in float32, rounded once."""
+    wide = x.astype("float32")
+    return (wide[0] + wide[1] + wide[2]).astype(x.dtype).astype("float32")
+
+
+def _additions(variant: str) -> Iterator[Call]:
+    dtype = _NAMES[variant]
+    for count in (1, 37):
+        inputs = numbers(dtype, SIZE, count), numbers("float32", count)
+        for function in (_added, _added_twice):
+            yield Call(function, inputs, lambda x, onto: onto + _sum(gp.from_numpy(x).astype(dtype)).to_numpy())
+
+
 def _gathered(x: gp.GPUArray) -> gp.GPUArray:
     out = gp.empty(x.shape, x.dtype)
     own, count = x[RANK].clone(), x.shape[1]
@@ -110,12 +148,13 @@ def _pairs(variant: str) -> Iterator[Call]:
 
 
 def _variant(expression: str) -> str:
-    return f"{'moves' if 'exchange' in expression else 'reduces'} {first_type(expression)}"
+    kind = "moves" if "exchange" in expression else "adds" if "::add_" in expression else "reduces"
+    return f"{kind} {first_type(expression)}"
 
 
 def _calls(variant: str) -> Iterator[Call]:
     kind, _, ctype = variant.partition(" ")
-    return _exchanges(ctype) if kind == "moves" else _reductions(ctype)
+    return {"moves": _exchanges, "adds": _additions, "reduces": _reductions}[kind](ctype)
 
 
 FAMILIES = (

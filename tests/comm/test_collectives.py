@@ -9,7 +9,7 @@ import pytest
 from simulated_ranks import SIMULATED, group, on
 
 import pygpukit as gp
-from pygpukit.comm import planning
+from pygpukit.comm import collectives, planning
 from pygpukit.ops import host
 
 TYPES = [
@@ -126,6 +126,55 @@ def numbers(first: str, step: str) -> None:
             rows = [drawn(dtype, (size, count), rng) for _ in range(size)]
             ranks.run(one, dtype, rows, op, int(rng.integers(size)), int(rng.integers(3)))
     ranks.close()
+
+
+def added() -> None:
+    """Sums onto float32, by one shot and by two: rounded to the type of x first, so that both have the same bits."""
+    ranks = group()
+    rng = np.random.default_rng()
+
+    def one(rank: gp.comm.Rank, rows: list[Any], base: Any, form: int) -> Any:
+        x, onto = viewed(gp.from_numpy(rows[rank.index]), form).astype(dtype), gp.from_numpy(base)
+        assert rank.all_reduce(x, onto=onto) is onto
+        again = gp.from_numpy(base)
+        collectives.add_twice(
+            x.contiguous(), again, rank._peers, rank._call("all_reduce", f"{x.size} twice"), rank.size
+        )
+        assert np.array_equal(again.to_numpy(), onto.to_numpy())
+        return onto.to_numpy()
+
+    for dtype in ("float32", "bfloat16"):
+        for count, form in ((0, 0), (1, 0), (37, 1), (1000, 0), (4099, 2)):
+            rows = [rng.standard_normal(count).astype("float32") for _ in range(ranks.size)]
+            if dtype == "bfloat16":
+                rows = [gp.from_numpy(row).astype(dtype).astype("float32").to_numpy() for row in rows]
+            base = rng.standard_normal(count).astype("float32")
+            total = rows[0]
+            for row in rows[1:]:
+                total = total + row
+            expected = base + gp.from_numpy(total).astype(dtype).astype("float32").to_numpy()
+            for found in ranks.run(one, rows, base, form):
+                assert np.array_equal(found, expected), (dtype, count)
+
+    def refused(rank: gp.comm.Rank) -> None:
+        x = gp.ones(3)
+        for arguments in ({"op": "max"}, {"out": gp.ones(3)}):
+            with pytest.raises(gp.InvalidSpecError, match="onto= takes a sum of float32 or bfloat16"):
+                rank.all_reduce(x, onto=gp.ones(3), **arguments)
+        with pytest.raises(gp.InvalidSpecError, match="x is int32"):
+            rank.all_reduce(gp.ones(3, "int32"), onto=gp.ones(3))
+        with pytest.raises(gp.DTypeError, match="onto has type bfloat16"):
+            rank.all_reduce(x, onto=gp.ones(3, "bfloat16"))
+        with pytest.raises(gp.ShapeError, match="onto has shape"):
+            rank.all_reduce(x, onto=gp.ones(4))
+
+    ranks.run(refused)
+
+
+@SIMULATED
+@pytest.mark.parametrize("devices", [2, 3])
+def test_sums_are_added_onto_float32(devices: int) -> None:
+    on(devices, __file__, "added")
 
 
 @SIMULATED

@@ -46,6 +46,7 @@ def batches() -> None:
     for way in ("tensor", "pipeline"):
         first, second = (model(config_of("llama"), 2, way, slots=4) for _ in range(2))
         alone_ = [answer(first, number) for number in range(len(prompts))]
+        assert first.engine.loop.scheduler.budget == (2304 if way == "tensor" else 768)
         with ThreadPoolExecutor(len(prompts) + 1) as threads:
             vectors = threads.submit(second.embed, prompts)  # passes beside the steps
             found = list(threads.map(partial(answer, second), range(len(prompts))))

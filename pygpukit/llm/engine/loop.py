@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1  # a finalizer in the wrong moment gives back what somebody waits for, and can tell nobody
 
+_BUDGET = 768  # tokens of a step
+# A pass costs the host as much for each device that computes a layer, whatever its rows; and 768 of them are soon done.
+_BUDGET_OF_SEVERAL = 2304
+
 
 class _Begun(NamedTuple):
     """A plan on the device: who gets a token of which row of which step, and the event of its end, on a stream. time:
@@ -62,7 +66,7 @@ class Loop:
         blocks: int,
         *,
         max_rows: int = 256,
-        budget: int = 768,
+        budget: int | None = None,
         max_waiting: int = 256,
         graphs: bool = True,
         name: str = "model",
@@ -70,6 +74,8 @@ class Loop:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.network, self.name = network, name
+        if budget is None:
+            budget = _BUDGET if network.at_once == 1 else _BUDGET_OF_SEVERAL
         size = block_size(network.config, network.positions)
         self.scheduler = Scheduler(
             BlockManager(blocks, size, partial=network.config.state_space is None),

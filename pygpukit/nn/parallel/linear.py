@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pygpukit._core import native
-from pygpukit.core.dtypes import float32
+from pygpukit.core.dtypes import bfloat16, float32
 from pygpukit.nn.linear.layer import Epilogue, LinearBF16
 from pygpukit.ops import copying
-from pygpukit.ops.elementwise import add
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
 class RowParallel(LinearBF16):
     """y = sum over devices of x W^T, + b of the first. own: this device's columns of the weight, (out, in / devices).
 
-    Sums are float32, and added in the order of the devices.
+    What a device makes is float32, or bfloat16 where the weights are and it is added to the residual stream: half the
+    bytes travel then. It is added up in float32, in the order of the devices.
     """
 
     def __init__(self, own: LinearBF16, seat: Seat) -> None:
@@ -46,10 +46,12 @@ class RowParallel(LinearBF16):
     ) -> None:
         """As LinearBF16's, of the epilogues "store" and "add"."""
         assert norm is None and bests is None and epilogue in ("store", "add")
-        total = native.empty((x.shape[0], self.out_features), float32)
-        self._own.project(x, total, start, overlaps=overlaps)
-        self._seat.add_up(total)
-        if epilogue == "add":
-            add(out, total, out=out)
+        adds = epilogue == "add"
+        dtype = bfloat16 if adds and self.weight.dtype == bfloat16 else float32
+        own = native.empty((x.shape[0], self.out_features), dtype)
+        self._own.project(x, own, start, overlaps=overlaps)
+        if adds:
+            self._seat.add_onto(own, out)
         else:
-            copying.copy_to(total, out)
+            self._seat.add_up(own)
+            copying.copy_to(own, out)

@@ -127,11 +127,11 @@ class ParallelTransformer(Transformer):
             self._refuse("an adapter", "adapter")
         memory = batch.memory
 
-        def compute(rank: Rank) -> None:
+        def compute(rank: Rank) -> Iterator[None]:
             place = rank.index
             own = native.empty(memory.shape, memory.dtype) if place else memory
             rank.broadcast(own, out=own)
-            self.parts[place].forward(batch.within(own), cache.parts[place], buffers.parts[place], layers)
+            yield from self.parts[place].stages(batch.within(own), cache.parts[place], buffers.parts[place], layers)
 
         self.each(compute)
 
@@ -143,7 +143,7 @@ class ParallelTransformer(Transformer):
         rows, starts = x.shape[0], [part.tokens for part in self.parts]
         widest = max(own.stop - own.start for own in starts)
 
-        def compute(rank: Rank) -> None:
+        def compute(rank: Rank) -> Iterator[None]:
             part = self.parts[rank.index]
             if passed is None:
                 own = native.empty(x.shape, x.dtype) if rank.index else x
@@ -159,6 +159,7 @@ class ParallelTransformer(Transformer):
                 for place, tokens in enumerate(starts):
                     width = tokens.stop - tokens.start
                     copying.copy_to(gathered[place, : rows * width].reshape(rows, width), logits[:, tokens])
+            yield
 
         self.each(compute)
 
@@ -195,17 +196,17 @@ class ParallelTransformer(Transformer):
                 part.seat.rank = rank
             self.recoveries += 1
 
-    def each(self, work: Callable[[Any], _Result]) -> Sequence[_Result]:
-        """The work of each rank; a capture has streams of its own, and waits for nobody."""
+    def each(self, work: Callable[[Rank], Iterator[None]]) -> None:
+        """The work of all ranks, asynchronously; a capture has streams of its own."""
         if (streams := self._capture.streams) is not None:
-            results = []
             for rank, stream in zip(self.group.ranks, streams, strict=True):
                 with rank, stream:
-                    results.append(work(rank))
-            return results
+                    for _ in work(rank):
+                        pass
+            return
         with self._launching:
             try:
-                return self.group.run(work)
+                self.group.walk(work)
             except BaseException:
                 self.recover()
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -68,13 +68,14 @@ class Part(Transformer):
             add(out, learned, out=out)
         self.seat.add_up(out)
 
-    def pass_layers(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None) -> None:
+    def pass_layers(self, batch: Batch, cache: Cache, buffers: Buffers, layers: int | None) -> Iterator[None]:
         """buffers.x through all layers, of which each device has a part; in a pipeline each has some, one device after
         the other, and everybody gets what comes out."""
         if self.shard.way == "tensor":
-            super().pass_layers(batch, cache, buffers, layers)
+            yield from super().pass_layers(batch, cache, buffers, layers)
             return
         for stage in range(self.shard.size):
             if stage == self.shard.index:
-                super().pass_layers(batch, cache, buffers, layers)
+                yield from super().pass_layers(batch, cache, buffers, layers)
             self.seat.send_from(buffers.x, stage)
+            yield

@@ -19,6 +19,10 @@ class Seat:
         """x, in place, becomes the sum of all devices' x, added in their order."""
         self.rank.all_reduce(x, out=x)
 
+    def add_onto(self, x: GPUArray, onto: GPUArray) -> None:
+        """The sum of all devices' x, added in their order and rounded to x's type, is added to float32 `onto`."""
+        self.rank.all_reduce(x, onto=onto)
+
     def send_from(self, x: GPUArray, root: int) -> None:
         """x of all devices, in place, becomes that of one."""
         self.rank.broadcast(x, root, out=x)
