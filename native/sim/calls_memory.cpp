@@ -83,7 +83,7 @@ pk_status HostAlloc(uint64_t bytes, void **host) {
     *host = aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
     if (!*host) return Fail(PK_ERROR_OUT_OF_MEMORY, "the system refused pinned host memory");
     std::lock_guard guard(state->host_mutex);
-    state->host_blocks[*host] = bytes;
+    state->host_blocks[reinterpret_cast<uint64_t>(*host)] = bytes;
     return PK_OK;
   });
 }
@@ -91,7 +91,8 @@ pk_status HostAlloc(uint64_t bytes, void **host) {
 pk_status HostFree(void *host) {
   return OnDevice([&](Device &) -> pk_status {
     std::lock_guard guard(state->host_mutex);
-    if (!state->host_blocks.erase(host)) return Fail(PK_ERROR_INVALID_VALUE, "host_free: not from host_alloc");
+    if (!state->host_blocks.erase(reinterpret_cast<uint64_t>(host)))
+      return Fail(PK_ERROR_INVALID_VALUE, "host_free: not from host_alloc");
     free(host);
     return PK_OK;
   });

@@ -7,6 +7,7 @@
 #include "sim/core.h"
 #include "sim/memory.h"
 #include "sim/module.h"
+#include "sim/state.h"
 
 namespace pygpukit::sim {
 namespace {
@@ -346,6 +347,8 @@ Checker::Place Checker::Locate(uintptr_t address, uint64_t bytes, pk_sim_access 
     within(region, offset);
   } else if (module_->Contains(address) && (!Writes(kind) || module_->OwnData(address))) {
     place.ignored = true;  // texts and constants, and the simulator's own variables
+  } else if (state->HoldsHost(address, bytes)) {
+    place.ignored = true;  // the host writes there as it likes
   } else {
     OutOfBounds(memory_.Nearest(address), address, bytes, kind, site);
   }

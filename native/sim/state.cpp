@@ -24,6 +24,14 @@ bool MakeState(const Config &config, const char *link, const char *peers, std::s
   return true;
 }
 
+bool State::HoldsHost(uint64_t address, uint64_t bytes) {
+  std::lock_guard guard(host_mutex);
+  const auto after = host_blocks.upper_bound(address);
+  if (after == host_blocks.begin()) return false;
+  const auto &[start, size] = *std::prev(after);
+  return address - start <= size && bytes <= size - (address - start);
+}
+
 pk_status CheckProcess() {
   if (!forked) return PK_OK;
   return Fail(

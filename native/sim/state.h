@@ -1,9 +1,9 @@
 // state.h: what lives as long as the process, and how the calls of the driver table find what they act on.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/config.h"
@@ -40,7 +40,8 @@ struct State {
   Handles<Graph> graphs{5};
   Handles<SmPartition> partitions{6};
   std::mutex host_mutex;
-  std::unordered_map<void *, uint64_t> host_blocks;
+  std::map<uint64_t, uint64_t> host_blocks;  // bytes of pinned memory of the host, by address
+  bool HoldsHost(uint64_t address, uint64_t bytes);
   Handles<ArrayHandle> arrays{7};
   Registry<Texture> textures{8};
   Registry<Surface> surfaces{9};

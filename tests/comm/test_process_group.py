@@ -14,6 +14,7 @@ import pytest
 from simulated_ranks import BOUND_S, SIMULATED, WAIT_S, group, on
 
 import pygpukit as gp
+from pygpukit.core import errors
 
 
 def process_group(timeout: float = WAIT_S) -> gp.comm.ProcessGroup:
@@ -245,9 +246,30 @@ def checked() -> None:
         gp.comm.Group()
     assert gp.comm.Group([0]).run(lambda rank: rank.all_reduce(gp.ones(3)).tolist()) == [[1, 1, 1]]
 
+    def work(rank: gp.comm.Rank) -> list[float]:
+        x = gp.ones(5)
+        if rank.index:
+            time.sleep(0.2)  # the other one waits for it, and looks at the board
+        result = rank.all_reduce(x)
+        rank.recv(x, 0) if rank.index else rank.send(x, 1)
+        return list(result.tolist())
+
+    with process_group() as ranks:
+        assert ranks.run(work) == [[2] * 5] * 2
+
+    source = """__global__ void beyond(float *x) { x[5] = 1; }"""
+
+    def wrong(rank: gp.comm.Rank) -> None:
+        x = gp.ones(5)
+        if rank.index:
+            gp.jit(source, func="beyond")[1, 1](x)
+        rank.all_reduce(x).to_numpy()
+
+    ends(process_group(), wrong, errors.KernelCheckError, "beyond")
+
 
 @SIMULATED
-def test_several_ranks_of_one_process_are_refused_in_checked_mode() -> None:
+def test_processes_meet_in_checked_mode_and_groups_of_one_process_refuse_it() -> None:
     on(2, __file__, "checked")
 
 
