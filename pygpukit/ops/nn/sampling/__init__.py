@@ -321,15 +321,22 @@ def choice_on_host(logits: Any, temperature: float, top_k: int, share: int, log_
     with np.errstate(all="ignore"):
         z = logits / np.float32(temperature)
         largest = z.max()
+        # Of those that may be chosen alone: weights of a whole vocabulary cost more than all else here.
+        inside = _inside(z, top_k, largest + np.float32(log_min_p))
+        z = z[inside]
         weights = np.where(z == largest, np.uint64(1 << 40), philox.exp_units(z - largest))
-        kept = len(z) if log_min_p == -math.inf else int((z >= largest + np.float32(log_min_p)).sum())
-    kept = min(kept, top_k or kept)
-    if share:
-        kept = _nucleus(z, weights, kept, share)
-    candidates = _largest(z, kept)
+    candidates = _largest(z, _nucleus(z, weights, share) if share else z.size)
     sums = np.cumsum(weights[candidates])
     point = (bits * int(sums[-1])) >> 64
-    return int(candidates[np.searchsorted(sums, np.uint64(point), side="right")])
+    return int(inside[candidates[np.searchsorted(sums, np.uint64(point), side="right")]])
+
+
+def _inside(z: Any, top_k: int, smallest: Any) -> Any:
+    """The indices of those that are not below the smallest, of the top_k largest (0: of all), ties by index; ascending."""
+    import numpy as np
+
+    found = np.flatnonzero(z >= smallest) if smallest > -math.inf else np.arange(z.size)
+    return found if not 0 < top_k < found.size else found[np.sort(_largest(z[found], top_k))]
 
 
 def _largest(z: Any, count: int) -> Any:
@@ -342,15 +349,15 @@ def _largest(z: Any, count: int) -> Any:
     return np.concatenate([above, np.flatnonzero(z == last)[: count - above.size]])
 
 
-def _nucleus(z: Any, weights: Any, kept: int, share: int) -> int:
-    """The number of the largest that have the share of the weight of the `kept` largest; few are sorted at first."""
+def _nucleus(z: Any, weights: Any, share: int) -> int:
+    """The number of the largest that have the share of the weight of all; few are sorted at first."""
     import numpy as np
 
-    target = (int(weights[_largest(z, kept)].sum()) * share - 1) >> 64
-    count = min(_HEAD, kept)
+    target = (int(weights.sum()) * share - 1) >> 64
+    count = min(_HEAD, z.size)
     while True:
         head = _largest(z, count)
         sums = np.cumsum(weights[head[np.argsort(-z[head], kind="stable")]])
-        if count == kept or sums[-1] > target:
+        if count == z.size or sums[-1] > target:
             return int(np.searchsorted(sums, np.uint64(target), side="right")) + 1
-        count = min(16 * count, kept)
+        count = min(16 * count, z.size)
