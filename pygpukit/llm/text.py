@@ -40,6 +40,7 @@ class AnswerText:
         self._in_thinking = thinking is True
         self._ended = False
         self._trim = thinking is True  # line breaks right after a tag are no text
+        self._is_plain = not self._stop and not self._tags  # nothing is held back, or taken away
 
     def push(self, token: int) -> Piece:
         """The text that a token adds."""
@@ -56,6 +57,8 @@ class AnswerText:
         return self._feed(self._stream.finish(), True)
 
     def _feed(self, more: str, last: bool, hidden: bool = False) -> Piece:
+        if self._is_plain:
+            return Piece(more)
         if self._ended:
             return Piece(ended=True)
         self._held.add(more, hidden)

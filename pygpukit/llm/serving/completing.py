@@ -62,8 +62,7 @@ class Completing:
                 return _Stream(self._events(asked, answer, streaming, echoed), lambda: _stop(streaming))
             completions = _nothing(asked, echoed)
             for running in all_running:
-                async for _ in running.tokens():
-                    pass
+                await running.end()
                 completions.append(running.generation.completion)
                 if gone.done():
                     return Response(status_code=499)
@@ -123,9 +122,9 @@ class Completing:
             for index, running in enumerate(all_running):
                 for piece in answer.begin(index, echoed[index // asked.samples] if echoed else ()):
                     yield _event(piece)
-                async for token in running.tokens():
-                    for piece in answer.token(index, token):
-                        yield _event(piece)
+                async for tokens in running.tokens():
+                    if pieces := [piece for token in tokens for piece in answer.token(index, token)]:
+                        yield "".join(map(_event, pieces))
                 completions.append(running.generation.completion)
                 if self._models.stopping and completions[-1].finish_reason == "cancelled":
                     raise _ending()
@@ -155,7 +154,7 @@ class Completing:
             if error.status == 429:
                 self._models.metrics.refusal(served.model.name)
             raise
-        running = served.driver.start(generation)
+        running = served.driver.start(generation, whole=not asked.stream)
         if self._models.stopping:
             running.stop()
         return running

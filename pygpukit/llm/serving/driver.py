@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pygpukit.core.errors import GPUError
 from pygpukit.llm.serving.errors import RequestError
@@ -17,33 +17,47 @@ if TYPE_CHECKING:
     from pygpukit.llm.serving.metrics import Metrics
 
 
-class Running:
-    """An answer under way. stop(), from any thread, ends it within one step."""
+_Items: TypeAlias = "list[Token | BaseException | None]"  # None at the end, after the error if there was one
 
-    def __init__(self, generation: Generation) -> None:
-        self.generation = generation
+
+class Running:
+    """An answer under way. stop(), from any thread, ends it within one step. whole: nobody listens before its end."""
+
+    def __init__(self, generation: Generation, whole: bool) -> None:
+        self.generation, self.whole = generation, whole
         self.seconds: float | None = None  # of the newest token
-        self._queue: asyncio.Queue[Token | BaseException | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[_Items] = asyncio.Queue()
 
     def stop(self) -> None:
         """No more tokens."""
         self.generation.stop()
 
-    async def tokens(self) -> AsyncIterator[Token]:
-        """The tokens as they come. Leaving early, or being cancelled, stops the generation."""
+    async def tokens(self) -> AsyncIterator[list[Token]]:
+        """The tokens as they come, those together that have come together, or while the event loop was late. Leaving
+        early, or being cancelled, stops the generation."""
         try:
-            while (item := await self._queue.get()) is not None:
-                if isinstance(item, GPUError):
-                    raise RequestError(f"the model failed: {item}", status=500)
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
+            items: _Items = []
+            while not items or items[-1] is not None:
+                items = await self._queue.get()
+                while not self._queue.empty():
+                    items = items + self._queue.get_nowait()
+                yield [item for item in items if item is not None and not isinstance(item, BaseException)]
+                for item in items:
+                    if isinstance(item, GPUError):
+                        raise RequestError(f"the model failed: {item}", status=500)
+                    if isinstance(item, BaseException):
+                        raise item
         finally:
             self.stop()
 
-    def take(self) -> list[Token | BaseException | None]:
-        """Tokens that need no step, and at the end None, after the error if there was one."""
-        items: list[Token | BaseException | None] = []
+    async def end(self) -> None:
+        """Returns when it has ended; as tokens() otherwise."""
+        async for _ in self.tokens():
+            pass
+
+    def take(self) -> _Items:
+        """Tokens that need no step, and what is at the end."""
+        items: _Items = []
         try:
             while self.generation.has_news:
                 items.append(next(self.generation, None))
@@ -53,10 +67,13 @@ class Running:
             items += [error, None]
         return items
 
-    def put(self, items: list[Token | BaseException | None]) -> None:
+    def wants(self, items: _Items) -> bool:
+        """True if somebody listens to what take() gave."""
+        return bool(items) and (not self.whole or items[-1] is None)
+
+    def put(self, items: _Items) -> None:
         """Hand over what take() gave, in the event loop."""
-        for item in items:
-            self._queue.put_nowait(item)
+        self._queue.put_nowait(items)
 
 
 class Driver:
@@ -68,9 +85,9 @@ class Driver:
         self._lock = threading.Lock()
         self._drives = False
 
-    def start(self, generation: Generation) -> Running:
-        """Take an answer along."""
-        running, loop = Running(generation), asyncio.get_running_loop()
+    def start(self, generation: Generation, whole: bool) -> Running:
+        """Take an answer along. whole: as Running's."""
+        running, loop = Running(generation, whole), asyncio.get_running_loop()
         with self._lock:
             self._running[running] = None
             if not self._drives:
@@ -109,8 +126,9 @@ class Driver:
             for running in ended:
                 running.generation.close()
                 self._metrics.answer(self._model.name, running.generation.completion)
-            with contextlib.suppress(RuntimeError):  # the server has ended, and nobody listens
-                loop.call_soon_threadsafe(_put, taken)
+            if news := {running: items for running, items in taken.items() if running.wants(items)}:
+                with contextlib.suppress(RuntimeError):  # the server has ended, and nobody listens
+                    loop.call_soon_threadsafe(_put, news)
             with self._lock:
                 for running in ended:
                     del self._running[running]
@@ -118,13 +136,13 @@ class Driver:
                     self._drives = False
                     return
 
-    def _measure(self, running: Running, items: list[Token | BaseException | None]) -> None:
+    def _measure(self, running: Running, items: _Items) -> None:
         for item in items:
             if item is not None and not isinstance(item, BaseException):
                 self._metrics.token(self._model.name, item, running.seconds)
                 running.seconds = item.seconds
 
 
-def _put(taken: dict[Running, list[Token | BaseException | None]]) -> None:
-    for running, items in taken.items():
+def _put(news: dict[Running, _Items]) -> None:
+    for running, items in news.items():
         running.put(items)

@@ -44,15 +44,21 @@ class Metrics:
         self._drops = counter("model_drops", "Times that a model gave its memory to another.")
         self._first = histogram("time_to_first_token_seconds", "From a request to its first token.", _FIRST_S)
         self._between = histogram("time_between_tokens_seconds", "From a token to the next one.", _BETWEEN_S)
+        self._of_tokens: dict[str, tuple[Any, Any, Any]] = {}  # by model: labels() for each token would cost more
         registry.register(self)
 
     def token(self, model: str, token: Token, before: float | None) -> None:
         """A token has come; before: seconds of the one before it."""
-        self._tokens.labels(model).inc()
+        own = self._of_tokens.get(model)
+        if own is None:
+            all_of_them = self._tokens, self._first, self._between
+            own = self._of_tokens[model] = tuple(metric.labels(model) for metric in all_of_them)
+        tokens, first, between = own
+        tokens.inc()
         if before is None:
-            self._first.labels(model).observe(token.seconds)
+            first.observe(token.seconds)
         else:
-            self._between.labels(model).observe(token.seconds - before)
+            between.observe(token.seconds - before)
 
     def answer(self, model: str, completion: Completion) -> None:
         """An answer has ended."""

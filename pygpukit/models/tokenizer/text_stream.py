@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def byte_letters() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
 
 
+@lru_cache(1 << 16)
 def bytes_of(token: str) -> bytes:
     """The bytes that a token of a byte-level vocabulary spells."""
     table = byte_letters()
