@@ -140,6 +140,8 @@ class BlockManager:
 
         None where there are too few free blocks: then nothing has changed. What is written to is not findable any more.
         """
+        if self._is_own(table, first, end):
+            return []
         if self.missing(table, first, end) > self.free:
             return None
         copies = []
@@ -196,6 +198,16 @@ class BlockManager:
     def _digest(self, before: bytes, prompt: Sequence[int], number: int) -> bytes:
         """Of a block's tokens and all before them: nobody finds another one with it, not even who tries."""
         return sha256(before + array("q", prompt[number * self.size : (number + 1) * self.size]).tobytes()).digest()
+
+    def _is_own(self, table: BlockTable, first: int, end: int) -> bool:
+        """True if these positions lie in a block that the table has for itself, and that nobody can find: so it is of
+        nearly every token of an answer."""
+        place = first // self.size
+        if (end - 1) // self.size != place or place >= len(table.blocks) or len(table.digests) > place:
+            return False
+        block = table.blocks[place]
+        is_findable = self._digests[block] is not None or block in self._beginnings
+        return self._refcounts[block] == 1 and not table.borrowed and not is_findable
 
     def _is_shared(self, table: BlockTable, place: int) -> bool:
         """True if a block must be copied before the table's sequence writes into it."""

@@ -77,6 +77,11 @@ def propose(asked: Iterable[Asked]) -> Drafts:
 def deliver(sequence: Sequence, choices: Several[tuple[Line, Choice]]) -> int:
     """Tokens of a step to their sequence: of its row and of the drafts behind it, as long as these are right; returns
     how many drafts were."""
+    if len(choices) == 1:
+        line, choice = choices[0]
+        if line.is_right:
+            sequence.deliver(choice)
+        return 0
     taken = 0
     for (line, choice), following in zip_longest(choices, choices[1:]):
         if sequence.is_over or not line.is_right:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Several
 from contextlib import contextmanager
 from itertools import accumulate
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pygpukit._core import native
@@ -134,11 +135,15 @@ class Loop:
 
         Raises what made a step of the sequence fail. Ctrl-C while a step runs leaves that to whoever asks next.
         """
-        self.run_until(lambda: sequence.has_news)
-        with self._changed:
-            if sequence.ready:
-                self.scheduler.set_credit(sequence, sequence.credit + 1)
-                return sequence.ready.popleft()
+        while True:
+            with self._changed:
+                self._drain()
+                if sequence.ready:
+                    self.scheduler.set_credit(sequence, sequence.credit + 1)
+                    return sequence.ready.popleft()
+                if sequence.is_over:
+                    break
+            self.run_until(lambda: sequence.has_news)
         if sequence.error is not None:
             raise sequence.error
         return None
@@ -316,12 +321,12 @@ class Loop:
                     if sequence is not None:
                         said.setdefault(sequence, []).append((line, choice))
             for sequence, choices in said.items():
-                accepted = deliver(sequence, choices)
-                self.scheduler.accept(sequence, accepted)
+                if accepted := deliver(sequence, choices):
+                    self.scheduler.accept(sequence, accepted)
                 if sequence.is_over:
                     self.scheduler.end(sequence)
             for row in begun.plan.rows:  # whose time tells nothing where prompts are read beside them
-                if (sequence := _sequence(row)) in said:
+                if (sequence := _sequence(row)).drafting is not None and sequence in said:
                     note(sequence, row.drafts > 0, said[sequence], None if begun.plan.chunks else seconds)
 
     def _launch(self, plan: Plan, own: Turn) -> _Begun:
@@ -329,7 +334,7 @@ class Loop:
         self.cache.copy(plan.copies)
         launched: list[tuple[Launched, list[Sequence | None]]] = []
         rows = [row for row in plan.rows if not _sequence(row).is_over]
-        drafts = propose(Asked(_sequence(row), row.blocks, row.drafts) for row in rows)
+        drafts = propose(Asked(_sequence(row), row.blocks, row.drafts) for row in rows if row.drafts)
         # Where rows and prompts are computed alike they are in one pass.
         beside = rows if plan.chunks and host.computes() else []
         if rows and not beside:
@@ -375,6 +380,8 @@ def _part_of_prompt(chunk: Chunk) -> Part:
 
 def _choosing(rows: Iterable[Row], drafts: Drafts) -> list[Sequence | None]:
     """The sequences of the lines of rows, of those that give a token."""
+    if not drafts:
+        return [_sequence(row) if row.samples else None for row in rows]
     return [
         _sequence(row) if row.samples else None for row in rows for _ in range(1 + len(drafts.get(_sequence(row), ())))
     ]
@@ -382,6 +389,8 @@ def _choosing(rows: Iterable[Row], drafts: Drafts) -> list[Sequence | None]:
 
 def _lines(rows: Iterable[Row], drafts: Drafts = NO_DRAFTS) -> list[Line]:
     """The lines of rows: of each its own and those of its drafts."""
+    if not drafts:
+        return [Line(_sequence(row), row.position, list(row.blocks)) for row in rows]
     lines = []
     for row in rows:
         sequence, blocks = _sequence(row), list(row.blocks)
@@ -390,5 +399,5 @@ def _lines(rows: Iterable[Row], drafts: Drafts = NO_DRAFTS) -> list[Line]:
     return lines
 
 
-def _sequence(item: Row | Chunk) -> Sequence:
-    return cast("Sequence", item.request)
+# What a loop is given to plan are sequences. Of each row several times a step: so no function of Python's own.
+_sequence: Callable[[Row | Chunk], Sequence] = attrgetter("request")

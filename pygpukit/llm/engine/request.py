@@ -66,6 +66,7 @@ class Request:
     reused: int = 0
     charged: int = 0  # positions that its client has paid for
     table: BlockTable = field(default_factory=BlockTable)
+    tier: int = field(init=False)  # the policy's place: 0 goes first
 
     def __post_init__(self) -> None:
         expected = "a whole number of 1 or more"
@@ -74,6 +75,7 @@ class Request:
         if not self.prompt:
             raise InvalidSpecError("the prompt is empty; a model needs at least one token", "prompt")
         check_policy(self.policy)
+        self.tier = POLICIES.index(self.policy)
         if math.isnan(self.deadline):
             raise InvalidSpecError("deadline is no number; give a time, or math.inf for none", "deadline")
 
@@ -96,11 +98,6 @@ class Request:
     def is_stalled(self) -> bool:
         """True if nobody wants its next token yet."""
         return self.sampled >= self.credit
-
-    @property
-    def tier(self) -> int:
-        """The policy's place: 0 goes first."""
-        return POLICIES.index(self.policy)
 
     @property
     def rank(self) -> tuple[int, int]:

@@ -62,6 +62,7 @@ class Rows:
         self._set: list[Sequence | None] = [None] * count  # whose settings a row has
         self._adjusted: list[Sequence | None] = [None] * count  # whose counts and bias a row has
         self._table = np.zeros((count, blocks), np.int32)  # as the device has it
+        self._noted: list[Several[int]] = [[]] * count  # what begins its rows
         self._nowhere = factory.full((1,), _NOWHERE, "int32")
         self._none = np.full(count, _NOWHERE, np.int32)
         native.copy_from_host(self.batch.positions, self._none)
@@ -167,8 +168,8 @@ class Rows:
 
     def _note(self, row: int, blocks: Several[int]) -> bool:
         """Note the blocks of a row; True if they are others than before."""
-        own = self._table[row, : len(blocks)]
-        if (own == blocks).all():
+        if self._noted[row] == blocks:
             return False
-        own[:] = blocks
+        self._noted[row] = list(blocks)
+        self._table[row, : len(blocks)] = blocks
         return True

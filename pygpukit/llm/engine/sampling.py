@@ -7,7 +7,7 @@ import secrets
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pygpukit import kernels
@@ -90,7 +90,7 @@ class Sampling:
             if not 0 <= whole(value, name, expected) <= maximum:
                 raise InvalidSpecError(f"{name}={value!r}; give {expected}", name)
 
-    @property
+    @cached_property
     def adjusts(self) -> bool:
         """True if the logits are changed before a token is chosen."""
         neutral = (1.0, 0.0, 0.0)
@@ -231,8 +231,8 @@ class Sampler:
 
     def tokens_at(self, positions: list[int]) -> list[Choice]:
         """The tokens chosen for a position of each row, once that is done; kept until the second choice after it."""
-        tokens = self._tokens.to_numpy() if self._pinned is None else self._pinned
-        return [Choice(int(tokens[position & 1, row])) for row, position in enumerate(positions)]
+        tokens = (self._tokens.to_numpy() if self._pinned is None else self._pinned).tolist()
+        return [_plain(tokens[position & 1][row]) for row, position in enumerate(positions)]
 
     def _on_device(self, rows: Batch, bests: GPUArray | None) -> None:
         count, vocab = self.logits.shape
@@ -271,6 +271,11 @@ class Sampler:
             tokens[row] = token
             positions[row] += 1
             host.memory(self._tokens)[positions[row] & 1, row] = token
+
+
+@lru_cache(1 << 16)
+def _plain(token: int) -> Choice:
+    return Choice(token)
 
 
 def device_view(memory: np.ndarray[Any, Any]) -> GPUArray:

@@ -273,6 +273,8 @@ class Scheduler:
 
     def _with_drafts(self, rows: list[Row], copies: list[Copy]) -> list[Row]:
         """Rows with as many drafts as their requests want, as long as there are rows and blocks that nobody needs."""
+        if not any(row.request.drafts for row in rows):
+            return rows
         left = self.max_rows - len(rows)
         result = []
         for row in rows:
@@ -303,6 +305,8 @@ class Scheduler:
         return chunks
 
     def _advance(self, request: Request, computed: int) -> None:
-        self._clients.charge(request.client, max(computed - request.charged, 0))
-        request.computed, request.charged = computed, max(computed, request.charged)
+        request.computed = computed
+        if computed > request.charged:
+            self._clients.charge(request.client, computed - request.charged)
+            request.charged = computed
         request.sampled += computed == request.length

@@ -127,9 +127,8 @@ class DecodeSteps:
         rows = self._room(size)
         step, places = self._step(lines, size), rows.place(lines, size)
         rows.load(lines, places, size, step.sampler)
-        adapters = adapter_rows(
-            (row, row + 1, line.sequence.adapter) for row, line in sorted(zip(places, lines, strict=True), key=_row)
-        )
+        adapted = [pair for pair in zip(places, lines, strict=True) if pair[1].sequence.adapter is not None]
+        adapters = adapter_rows((row, row + 1, line.sequence.adapter) for row, line in sorted(adapted, key=_row))
         step.capture().launch() if self._graphs and not adapters else step.compute(adapters)
         rows.advance(lines, places)
         return Launched(step, lines, places)
@@ -173,9 +172,14 @@ class DecodeSteps:
 
     def _step(self, lines: Several[Line], size: int) -> DecodeStep:
         """The step of that size, with what the settings of the lines need."""
-        samplings = [line.sequence.sampling for line in lines]
-        top = max(0 if s.top is None else max(s.top, 2) for s in samplings)
-        return self._of(size, any(line.sequence.adjusts for line in lines), top, any(line.drafts for line in lines))
+        adjusts, top, follows = False, 0, False
+        for line in lines:
+            sequence = line.sequence
+            adjusts = adjusts or sequence.adjusts
+            follows = follows or bool(line.drafts)
+            if sequence.sampling.top is not None:
+                top = max(top, sequence.sampling.top, 2)
+        return self._of(size, adjusts, top, follows)
 
     def _of(self, size: int, adjusts: bool, top: int, follows: bool) -> DecodeStep:
         key = size, adjusts, top, follows

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from pygpukit.core.errors import GPUError
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
 
 
 _Items: TypeAlias = "list[Token | BaseException | None]"  # None at the end, after the error if there was one
+# For each answer under way, between two pieces of a stream: so the event loop sends 4000 of them a second, which takes
+# it a part of the time that it shares with the steps, however many streams there are.
+_PIECE_S = 1 / 4000
 
 
 class Running:
-    """An answer under way. stop(), from any thread, ends it within one step. whole: nobody listens before its end."""
+    """An answer under way. stop(), from any thread, ends it within one step. whole: nobody listens before its end.
+    pause: tells the seconds that must be between two pieces of a stream, but for the last."""
 
-    def __init__(self, generation: Generation, whole: bool) -> None:
-        self.generation, self.whole = generation, whole
+    def __init__(self, generation: Generation, whole: bool, pause: Callable[[], float]) -> None:
+        self.generation, self.whole, self._pause = generation, whole, pause
         self.seconds: float | None = None  # of the newest token
         self._queue: asyncio.Queue[_Items] = asyncio.Queue()
 
@@ -33,14 +38,18 @@ class Running:
         self.generation.stop()
 
     async def tokens(self) -> AsyncIterator[list[Token]]:
-        """The tokens as they come, those together that have come together, or while the event loop was late. Leaving
-        early, or being cancelled, stops the generation."""
+        """The tokens as they come, those together that come within a pause. Leaving early, or being cancelled, stops
+        the generation."""
+        now, sent = asyncio.get_running_loop().time, -math.inf
         try:
             items: _Items = []
             while not items or items[-1] is not None:
                 items = await self._queue.get()
+                if items[-1] is not None and (left := sent + self._pause() - now()) > 0:
+                    await asyncio.sleep(left)
                 while not self._queue.empty():
                     items = items + self._queue.get_nowait()
+                sent = now()
                 yield [item for item in items if item is not None and not isinstance(item, BaseException)]
                 for item in items:
                     if isinstance(item, GPUError):
@@ -87,7 +96,7 @@ class Driver:
 
     def start(self, generation: Generation, whole: bool) -> Running:
         """Take an answer along. whole: as Running's."""
-        running, loop = Running(generation, whole), asyncio.get_running_loop()
+        running, loop = Running(generation, whole, self._pause), asyncio.get_running_loop()
         with self._lock:
             self._running[running] = None
             if not self._drives:
@@ -105,6 +114,9 @@ class Driver:
         """End all answers."""
         for running in self._all():
             running.stop()
+
+    def _pause(self) -> float:
+        return len(self._running) * _PIECE_S
 
     def _all(self) -> list[Running]:
         with self._lock:

@@ -332,7 +332,7 @@ def choice_on_host(logits: Any, temperature: float, top_k: int, share: int, log_
 
 
 def _inside(z: Any, top_k: int, smallest: Any) -> Any:
-    """The indices of those that are not below the smallest, of the top_k largest (0: of all), ties by index; ascending."""
+    """The indices, ascending, of those not below the smallest, of the top_k largest (0: all), ties by index."""
     import numpy as np
 
     found = np.flatnonzero(z >= smallest) if smallest > -math.inf else np.arange(z.size)
