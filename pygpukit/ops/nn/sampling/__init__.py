@@ -335,8 +335,8 @@ def _inside(z: Any, top_k: int, smallest: Any) -> Any:
     """The indices, ascending, of those not below the smallest, of the top_k largest (0: all), ties by index."""
     import numpy as np
 
-    found = np.flatnonzero(z >= smallest) if smallest > -math.inf else np.arange(z.size)
-    return found if not 0 < top_k < found.size else found[np.sort(_largest(z[found], top_k))]
+    indices = np.flatnonzero(z >= smallest) if smallest > -math.inf else np.arange(z.size)
+    return indices if not 0 < top_k < indices.size else indices[np.sort(_largest(z[indices], top_k))]
 
 
 def _largest(z: Any, count: int) -> Any:
