@@ -27,13 +27,14 @@ _HELD = {"f32": TYPES["f32"], "f64": TYPES["f64"], "s32": TYPES["s32"]}  # other
 def _product(op: Operation) -> None:
     op.one_of("sync")
     op.one_of("aligned")
+    scaling = _scaling(op)  # before the shape, as CUTLASS has it, or after the layouts, as PTX is documented
     shape = _SHAPE.fullmatch(op.peek())
     if shape is None:
         raise op.unknown()
     op.one_of(op.peek())
     layouts = [("row", "col").index(op.one_of("row", "col")) for _ in range(2)]
-    if op.peek().startswith("kind::"):
-        _scaled_product(op, shape.group(), layouts)
+    if scaling := scaling or _scaling(op):
+        _scaled_product(op, scaling, shape.group(), layouts)
         return
     how = 1 if op.flag("satfinite") else 0
     types = [op.one_of(*_SUMS), op.one_of(*_FACTORS), op.one_of(*_FACTORS), op.one_of(*_SUMS)]
@@ -54,15 +55,20 @@ def _product(op: Operation) -> None:
         op.write_term(item, result, f"{to}[{index}]")
 
 
-def _scaled_product(op: Operation, shape: str, layouts: list[int]) -> None:
-    """With a scale for every block of k: how many of them stands in the instruction as scale_vec."""
+def _scaling(op: Operation) -> tuple[str, str] | None:
+    """Takes the kind of a product with a scale for every block of k, and how many blocks; None where there are none."""
+    if not op.peek().startswith("kind::"):
+        return None
     kind = op.one_of(*dict.fromkeys(f"kind::{one}" for one, _ in _SCALED)).removeprefix("kind::")
     op.one_of("block_scale")
     default = None if kind == "mxf4nvf4" else next(f"scale_vec::{each}" for one, each in _SCALED if one == kind)
-    each = op.one_of(*(f"scale_vec::{one}" for _, one in _SCALED), default=default).removeprefix("scale_vec::")
-    if (kind, each) not in _SCALED or layouts != [0, 1]:
+    return kind, op.one_of(*(f"scale_vec::{one}" for _, one in _SCALED), default=default).removeprefix("scale_vec::")
+
+
+def _scaled_product(op: Operation, scaling: tuple[str, str], shape: str, layouts: list[int]) -> None:
+    if scaling not in _SCALED or layouts != [0, 1]:
         raise op.unknown()
-    known, factors, scales = _SCALED[kind, each]
+    (_, each), (known, factors, scales) = scaling, _SCALED[scaling]
     op.one_of("f32")
     types = [op.one_of(*factors), op.one_of(*factors)]
     op.one_of("f32")

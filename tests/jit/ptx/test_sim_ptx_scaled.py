@@ -61,16 +61,19 @@ def held(matrix: np.ndarray, each: int) -> np.ndarray:
     return np.array(lanes, np.uint32)
 
 
-def source(shape: str, kind: str, types: str, byte: int, thread: int, other: int) -> str:
-    told = {"SHAPE": shape, "KIND": kind, "TYPES": types, "BYTE": byte, "THREAD": thread, "OTHER": other}
+def source(shape: str, kind: str, types: str, byte: int, thread: int, other: int, first: bool = False) -> str:
+    """first: the kind stands before the shape, as CUTLASS writes it."""
+    told = {"SHAPE.row.col.kind::KIND": "kind::KIND.SHAPE.row.col"} if first else {}
+    told |= {"SHAPE": shape, "KIND": kind, "TYPES": types, "BYTE": byte, "THREAD": thread, "OTHER": other}
     text = KERNEL
     for word, value in told.items():
         text = text.replace(word, str(value))
     return text
 
 
+@pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize(("shape", "kind", "types", "blocks"), KINDS)
-def test_products_of_scaled_blocks(shape: str, kind: str, types: str, blocks: int) -> None:
+def test_products_of_scaled_blocks(shape: str, kind: str, types: str, blocks: int, first: bool) -> None:
     rng = np.random.default_rng()
     k = int(shape.rpartition("k")[2])
     of_a, of_b, _, of_scales = types.split(".")
@@ -91,7 +94,7 @@ def test_products_of_scaled_blocks(shape: str, kind: str, types: str, blocks: in
     rows, columns = (lane // 4)[:, None] + [0, 0, 8, 8], (lane % 4 * 2)[:, None] + [0, 1, 0, 1]
     arrays = [held(a, each), held(b, each), np.ascontiguousarray(scales).view(np.uint32), c[rows, columns]]
     out = gp.full((32, 4), float("nan"), "float32")
-    kernel = gp.jit(source(shape, kind, types, byte, thread, other), func="k")
+    kernel = gp.jit(source(shape, kind, types, byte, thread, other, first), func="k")
     kernel[1, 32](*(gp.from_numpy(np.ascontiguousarray(one)) for one in arrays), out)
     wanted = x @ y.T + c
     sizes = np.abs(x) @ np.abs(y).T + np.abs(c)
