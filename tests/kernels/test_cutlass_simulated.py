@@ -14,7 +14,8 @@ from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import ModelNotFoundError
 from pygpukit.jit.cutlass import simulated
 from pygpukit.models import cutlass
-from pygpukit.ops.matmul.cutlass import grouped, mixed, room
+from pygpukit.ops.matmul.cutlass import block_scaled, grouped, mixed, room
+from pygpukit.ops.matmul.fp4.matrices import filled
 from pygpukit.ops.matmul.tile.fp8 import Scale
 
 SEED = secrets.randbits(32)
@@ -131,3 +132,25 @@ def test_weights_of_int8_equal_numpy(on_sm_90: None, monkeypatch: pytest.MonkeyP
         wanted = x.astype("float64").to_numpy() @ numbers.T * factors
         wrong = ~(np.abs(out.to_numpy() - wanted) <= 2.0**-20 * np.abs(wanted) + 2.0**-17 * np.abs(wanted).max())
         assert not wrong.any(), f"{m} x {n} x {k}, {clusters} clusters, seed {SEED}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.turns(20)
+@pytest.mark.parametrize("kind", ["nvfp4", "mxfp4"])
+def test_two_operands_of_fp4_equal_numpy(on_sm_90: None, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Several tiles a block, stages that are filled again, sizes that are no whole tiles, a scale of all."""
+    monkeypatch.setattr(simulated, "_NEVER", re.compile(r"(mma|copy)_sm10\d|tmem"))
+    enabled = tuple(f"-DCUTE_ARCH_MXF4NVF4_{form}_MMA_ENABLED" for form in ("2X_UE8M0", "4X_UE4M3"))
+    monkeypatch.setattr(block_scaled, "SOURCE", block_scaled.SOURCE.of("", options=enabled))
+    rng = np.random.default_rng(SEED)
+    quantise = gp.ops.quantize_nvfp4 if kind == "nvfp4" else gp.ops.quantize_mxfp4
+    for blocks, m, n, k in ((1, 200, 264, 704), (8, 5, 129, 64), (2, 128, 128, 128)):
+        monkeypatch.setattr(block_scaled, "multiprocessors", lambda blocks=blocks: blocks)
+        a, b = (filled(quantise(gp.from_numpy(rng.standard_normal((lines, k), np.float32)))) for lines in (m, n))
+        out = gp.full((m, n), float("nan"), "float32")
+        block_scaled.product(a, b, out)
+        numbers = [gp.ops.dequantize_fp4(each).astype("float64").to_numpy() for each in (a, b)]
+        wanted = numbers[0] @ numbers[1].T
+        wrong = ~(np.abs(out.to_numpy() - wanted) <= 2.0**-17 * np.abs(wanted).max())
+        assert not wrong.any(), f"{m} x {n} x {k} of {kind}, {blocks} blocks, seed {SEED}"

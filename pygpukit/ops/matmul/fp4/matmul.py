@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pygpukit._core import native
 from pygpukit.array import layout
 from pygpukit.core.dtypes import as_dtype, bfloat16, float32, uint8
-from pygpukit.core.errors import DTypeError, ShapeError
+from pygpukit.core.errors import DTypeError, GPUError, ShapeError
 from pygpukit.ops import copying, host
 from pygpukit.ops.matmul import gemm
 from pygpukit.ops.matmul.choose import MatmulPlan
+from pygpukit.ops.matmul.cutlass import block_scaled as cutlass
 from pygpukit.ops.matmul.fastest import by_context
 from pygpukit.ops.matmul.fp4 import block_scaled, encoding
 from pygpukit.ops.matmul.fp4 import gemv as fp4_gemv
@@ -39,6 +40,7 @@ def matmul_fp4(
     out_dtype: DTypeLike | None = None,
     out: GPUArray | None = None,
     invariant: bool | None = None,
+    backend: str | None = None,
 ) -> GPUArray:
     """a @ w.T with a weight w of fp4, as quantize_nvfp4() and quantize_mxfp4() give it: (codes, scales), or with a
     scale of all (codes, scales, scale), of n rows.
@@ -51,17 +53,25 @@ def matmul_fp4(
 
     A row's bits depend on no other row, unless invariant=False (or fastest_products()): then a weight for more than 384
     rows is decoded, with its scale of all, to a's type for gp.matmul(). matmul_fp4_plan() says what is done.
-    Asynchronous. Raises ShapeError, DTypeError, ValueError, DeviceMismatchError.
+    backend: None, or "cutlass": of two fp4 operands, by CUTLASS's kernel on SM 12.0. Asynchronous. Raises ShapeError,
+    DTypeError, ValueError, DeviceMismatchError, and GPUError where the backend asked for does not take the product.
     """
-    return _product(_parts(a), _parts(w), out_dtype, out, invariant)
+    return _product(_parts(a), _parts(w), out_dtype, out, invariant, backend)
 
 
 @prepared
-def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, invariant: bool | None) -> GPUArray:
+def _product(
+    a: Any,
+    w: Any,
+    out_dtype: DTypeLike | None,
+    out: GPUArray | None,
+    invariant: bool | None,
+    named: str | None = None,
+) -> GPUArray:
     what = "matmul_fp4"
     gemm.check_invariant(what, invariant)
     left, weight, shape = _operands(what, a, w)
-    backend, _ = _planned(left, weight, invariant)
+    backend, _ = _planned(what, left, weight, invariant, named)
     dtype = _result_type(what, left, out_dtype, out)
     if out is not None:
         check_out(out, shape, dtype, what)
@@ -75,6 +85,8 @@ def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, 
             copying.fill(target, 0)
         elif isinstance(left, Fp4Matrix) and backend == "numbers":
             _of_numbers(left, weight, invariant, rows)
+        elif isinstance(left, Fp4Matrix) and backend == cutlass.BACKEND:
+            cutlass.product(filled(left), filled(weight), rows)
         elif isinstance(left, Fp4Matrix):
             _both(left, weight, rows)
         elif backend == "decoded":
@@ -89,12 +101,13 @@ def _product(a: Any, w: Any, out_dtype: DTypeLike | None, out: GPUArray | None, 
 
 
 @by_context
-def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None) -> MatmulPlan:
-    """The plan of `gp.matmul_fp4(a, w, invariant=invariant)`: which kernel, and why. Launches nothing. Raises as it."""
+def matmul_fp4_plan(a: Any, w: Any, *, invariant: bool | None = None, backend: str | None = None) -> MatmulPlan:
+    """The plan of `gp.matmul_fp4(a, w, invariant=invariant, backend=backend)`: which kernel, and why. Launches nothing.
+    Raises as it."""
     what = "matmul_fp4_plan"
     gemm.check_invariant(what, invariant)
     left, weight, _ = _operands(what, a, w)
-    return as_replaced(MatmulPlan(*_planned(left, weight, invariant)), matmul_fp4)
+    return as_replaced(MatmulPlan(*_planned(what, left, weight, invariant, backend)), matmul_fp4)
 
 
 def _parts(operand: Any) -> Any:
@@ -102,8 +115,17 @@ def _parts(operand: Any) -> Any:
     return tuple(operand) if isinstance(operand, tuple) else operand
 
 
-def _planned(a: GPUArray | Fp4Matrix, w: Fp4Matrix, invariant: bool | None) -> tuple[str, str]:
+def _planned(
+    what: str, a: GPUArray | Fp4Matrix, w: Fp4Matrix, invariant: bool | None, named: str | None
+) -> tuple[str, str]:
     """(backend, reason)."""
+    if named not in (None, cutlass.BACKEND):
+        raise ValueError(f"{what}: backend={named!r}; it is {cutlass.BACKEND!r}, or None for the plan's choice")
+    if named is not None:
+        lacks = "CUTLASS's kernels take two fp4 operands" if not isinstance(a, Fp4Matrix) else cutlass.missing()
+        if lacks:
+            raise GPUError(f"{what}: backend={named!r}: {lacks}; leave backend out for the plan's choice")
+        return named, f"{w.name} times {w.name} by CUTLASS for the tensor cores of SM 12.0, as backend={named!r} asks"
     if isinstance(a, Fp4Matrix):
         if why := block_scaled.refusal():
             return "numbers", f"{a.name} of the left operand decoded to bfloat16, exactly: {why}"
