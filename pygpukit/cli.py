@@ -89,6 +89,9 @@ def parser() -> Parser:
     from .dask.command import arguments
 
     arguments(commands.add_parser("dask", help="workers of Dask, one for each device (extra dask)"))
+    from .program.command import arguments as program_arguments
+
+    program_arguments(commands.add_parser("run", help="compile and run a CUDA program, without nvcc: FILE.cu -- ARGS"))
     plugins = commands.add_parser("plugins", help="the plugins that are installed, and comparing their operations")
     plugins.set_defaults(action=None)
     comparing = plugins.add_subparsers(dest="action")
@@ -139,7 +142,11 @@ def parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     whole = parser()
-    args, rest = whole.parse_known_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    at = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
+    args, rest = whole.parse_known_args(words[:at])
+    if args.command == "run" and not rest:
+        return run(args, words[at + 1 :])
     if args.command != "lab":
         if rest:
             whole.of(args.command).error(f"unrecognized arguments: {' '.join(rest)}")
@@ -229,6 +236,13 @@ def warmup(args: argparse.Namespace) -> int:
     from .kernels.warmup import command
 
     return command(args)
+
+
+def run(args: argparse.Namespace, words: Sequence[str]) -> int:
+    """Do what `pygpukit run` was asked; `words`: what its program gets."""
+    from .program.command import command
+
+    return command(args, words)
 
 
 def tune(args: argparse.Namespace) -> int:

@@ -12,11 +12,13 @@ from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.jupyter import isolated, status
 from pygpukit.jupyter.card import CellResult
+from pygpukit.jupyter.card_program import ProgramResult
 from pygpukit.jupyter.cells import NamedCells, Source
 from pygpukit.jupyter.compiled import Compiled, compile_cell
 from pygpukit.jupyter.ledger import Ledger
 from pygpukit.jupyter.names import Names, callers_variables
 from pygpukit.jupyter.options import UNIT_NAME, Defaults, Options, cuda_arguments, parse
+from pygpukit.jupyter.program_cell import is_program, run_program
 from pygpukit.jupyter.run import Outcome, label, run_once, run_sweep
 from pygpukit.jupyter.sweep import configurations, macros
 from pygpukit.jupyter.vocabulary import Vocabulary
@@ -36,17 +38,22 @@ class CudaMagics(Magics, Defaults):  # type: ignore[misc]
     @cuda_arguments
     @no_var_expand
     @cell_magic
-    def cuda(self, line: str, cell: str) -> CellResult:
+    def cuda(self, line: str, cell: str) -> CellResult | ProgramResult:
         """Compile the cell's CUDA C++ and bind every kernel to its name in the notebook.
 
         With -i, -o or --grid the cell also launches a kernel, waits for it and shows what came of it. A compile error
         fails the cell (CudaCompileError with .diagnostics; lines count from the magic line), as does an output that
         differs from its --verify reference (VerificationError).
+
+        A cell with main() is a whole program: it runs in a process of its own, and its output is the cell's.
         """
         options = parse(line, self.cuda.parser, self)
         name = options.name or UNIT_NAME
         text = self._ledger.blank_lines_above() + "\n" + cell  # the compiler counts lines as the user does
         source = self.named_cells.source(name, text, options.headers)
+        if is_program(source, options):
+            self.vocabulary.learn(cell)
+            return run_program(source, options)
         names = Names(self.shell.user_ns, callers_variables())
         sweeping = bool(options.sweep) and options.launches
         settings = configurations(options.sweep, names, options.max_sweep) if sweeping else []

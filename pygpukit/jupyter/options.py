@@ -71,6 +71,9 @@ _ARGUMENTS = (
             help="run the kernels in a worker process: a fault costs the worker, never the notebook"),
     _option("--no-launch", action="store_true", default=None, help="compile only: nothing is loaded or launched"),
     _option("--name", metavar="FILE", help="name the cell: other cells may include it as FILE"),
+    _option("--program", action="store_true", default=None, help="the cell is a whole program, as is one with main()"),
+    _option("--args", metavar="WORDS", help="what the program's main() gets: --args '1000 --fast'"),
+    _option("--timeout", type=float, metavar="SECONDS", help="end the program after so long"),
     _option("--with", dest="headers", action="append", default=[], metavar="FILE[,FILE]",
             help="include cells that --name named"),
 )  # fmt: skip
@@ -157,6 +160,9 @@ class Options:
     isolated: bool
     no_launch: bool
     name: str | None
+    program: bool
+    arguments: str | None
+    timeout_s: float | None
     headers: tuple[str, ...]
     default_block: int
     bench_ms: float
@@ -213,6 +219,9 @@ def _options(arguments: Any, defaults: Defaults) -> Options:
         isolated=_first(arguments.isolated, defaults.isolated),
         no_launch=_first(arguments.no_launch, defaults.no_launch),
         name=None if arguments.name is None else check_file(arguments.name),
+        program=bool(arguments.program),
+        arguments=arguments.args,
+        timeout_s=arguments.timeout,
         headers=tuple(check_file(name) for name in dict.fromkeys([*defaults.headers, *headers])),
         default_block=defaults.block,
         bench_ms=defaults.bench_ms,

@@ -1,0 +1,134 @@
+"""A program in a process of its own: started while it is compiled, told what to run, watched, and ended with all that
+it started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from pygpukit.program.build import Program
+from pygpukit.program.result import Result
+
+_KEPT_BYTES = 4 << 20  # of a report
+_SHOWN_BYTES = 1 << 20  # of what is written to a notebook
+_READ_BYTES = 1 << 16
+_GRACE_S = 0.2  # for the last of the output, once the program has ended
+
+
+class Process:
+    """One that waits for a program. Used in a `with` block: at its end the process is gone.
+
+    show: gets what the program writes, as text; None where it writes to this process's own output.
+    """
+
+    def __init__(self, show: Callable[[str], None] | None = None) -> None:
+        self._show = show
+        order, self._order = os.pipe()
+        self._report, report = os.pipe()
+        output: dict[str, Any] = {}
+        if show is not None:
+            output = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pygpukit.program.child", *map(str, (os.getpid(), order, report))],
+            pass_fds=(order, report), start_new_session=True, env=environment, **output,
+        )  # fmt: skip
+        os.close(order)
+        os.close(report)
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self._order)
+        self._end()
+        with contextlib.suppress(OSError):
+            os.close(self._report)
+
+    def run(self, program: Program, arguments: Sequence[str], timeout_s: float | None = None) -> Result:
+        """The result of the program, called with these arguments, the first its name. Ctrl-C ends it, and is raised."""
+        start = time.perf_counter()
+        report = bytearray()
+        readers = [threading.Thread(target=_read, args=(self._report, report), daemon=True)]
+        if self._process.stdout is not None:
+            readers.append(threading.Thread(target=self._stream, args=(self._process.stdout,), daemon=True))
+        for reader in readers:
+            reader.start()
+        self._tell(program, arguments)
+        timed_out = False
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+        seconds = time.perf_counter() - start
+        self._end()
+        for reader in readers:
+            reader.join(_GRACE_S)
+        return Result.of(self._process.returncode, seconds, timeout_s if timed_out else None, bytes(report))
+
+    def _tell(self, program: Program, arguments: Sequence[str]) -> None:
+        """Hand the program over. A process that is gone already is told by its exit code."""
+        order = {
+            "library": str(program.library),
+            "arguments": list(arguments),
+            "images": [(unit, len(image)) for unit, image in program.images.items()],
+            "entries": [
+                (one.offset, one.kind, one.name, one.unit, one.nbytes, one.file, one.line) for one in program.entries
+            ],
+        }
+        with contextlib.suppress(BrokenPipeError), os.fdopen(self._order, "wb") as pipe:
+            pipe.write(json.dumps(order).encode() + b"\n")
+            for image in program.images.values():
+                pipe.write(image)
+
+    def _stream(self, output: BinaryIO) -> None:
+        """Show what comes, up to a limit; what is beyond is read and forgotten, so that the program goes on."""
+        assert self._show is not None
+        shown = 0
+        rest = b""
+        while data := os.read(output.fileno(), _READ_BYTES):
+            room = _SHOWN_BYTES - shown
+            if room <= 0:
+                continue
+            shown += len(data)
+            text, rest = _whole(rest + data[:room])
+            self._show(text)
+            if shown >= _SHOWN_BYTES:
+                self._show(f"\n[more than {_SHOWN_BYTES >> 20} MiB of output: the rest is not shown]\n")
+
+    def _end(self) -> None:
+        """The process, and what it left behind in its group, are gone."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def _whole(data: bytes) -> tuple[str, bytes]:
+    """The text of the bytes, and those at the end that are the beginning of a character."""
+    for cut in range(min(3, len(data)) + 1):
+        with contextlib.suppress(UnicodeDecodeError):
+            return data[: len(data) - cut].decode(), data[len(data) - cut :]
+    return data.decode(errors="replace"), b""
+
+
+def _read(descriptor: int, into: bytearray) -> None:
+    with contextlib.suppress(OSError):
+        while data := os.read(descriptor, _READ_BYTES):
+            into += data[: _KEPT_BYTES - len(into)]
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Each file's name as messages have it: as short as tells them apart."""
+    short = [path.name for path in paths]
+    return short if len(set(short)) == len(short) else [str(path) for path in paths]
