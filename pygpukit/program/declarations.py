@@ -228,7 +228,7 @@ class _Reader:
         if parameters and not self._assigned(begun.head, parameters[0]) and self._is_prototype(parameters, end, spaces):
             return self._function(begun, end, None)
         names = _DECLARED.findall(re.sub(r"=[^,;]*", "=", text))
-        first = _NAME.search(re.split(r"[=\[{;]", _ALIGNED.sub(" ", text), maxsplit=1)[0])
+        first = _NAME.search(re.split(r"[=\[{;(]", _ALIGNED.sub(" ", text), maxsplit=1)[0])
         kind = "variable" if names and (len(words) > 1 or spaces) else "other"
         return Declaration(
             kind, begun.start, end, begun.scope, spaces, words, first["name"] if first else "",
