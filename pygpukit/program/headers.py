@@ -1,18 +1,14 @@
-"""The folder with the headers that a program's host text includes, and the first of them in the form that g++ reads
-fastest."""
+"""The folder with the headers that a program's host text includes."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 from pygpukit._core import native
-from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.locate import cache_directory
 
 PRELUDE = "pk_program.h"  # what every host text includes first
@@ -66,32 +62,3 @@ def _holds(path: Path, text: str) -> bool:
         return path.read_bytes() == text.encode()
     except OSError:
         return False
-
-
-def first(place: Path, command: Sequence[str], identity: str) -> Path:
-    """The header that a host text compiled with this command includes first. It is precompiled in the background, by a
-    process of its own, the first time that anybody asks for it."""
-    key = blake2b("\0".join((identity, *command)).encode(), digest_size=8).hexdigest()
-    precompiled = place / "precompiled" / key
-    if (precompiled / f"{PRELUDE}.gch").is_file():
-        return precompiled / PRELUDE
-    _precompile(precompiled, [*command, "-I", str(place)])
-    return place / PRELUDE
-
-
-def _precompile(target: Path, command: Sequence[str]) -> None:
-    """Starts it; who is second, or cannot write there, does nothing."""
-    try:
-        target.parent.mkdir(exist_ok=True)
-        target.mkdir()
-        (target / PRELUDE).write_text(f'#include "../../{PRELUDE}"\n', encoding="utf-8")
-    except OSError:
-        return
-    made = target / "making.gch"
-    whole = [*command, "-x", "c++-header", str(target / PRELUDE), "-o", str(made)]
-    script = '"$@" && mv "$0/making.gch" "$0/pk_program.h.gch" || rm -rf "$0"'
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(
-        ["/bin/sh", "-c", f"nice -n 10 {script}", str(target), *whole],
-        stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True, env=sim_headers.compiler_environment(),
-    )  # fmt: skip

@@ -30,6 +30,7 @@ _UNDEFINED = re.compile(
     r"(?:(?P<file>\S+?):(?P<line>\d+): )?.*undefined (?:reference to|symbol:) [`']?(?P<what>[^'\n]*)"
 )
 _REQUIRED = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+):\s+required (?:from|by)")
+_NEW_STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(?:17|1z|2\w)$")  # the headers need 17
 _OPTION = re.compile(r" \[-[fW][\w=-]+\]$")
 
 
@@ -80,16 +81,15 @@ def _build(
     place = headers.folder()
     gcc = "clang" not in identity and not identity.startswith("zig")
     flags = [flag for flag in _FLAGS if gcc or flag not in _GCC_ONLY]
-    standard = [] if any(option.startswith("-std") for option in options) else ["-std=c++17"]
+    flags += [] if any(_NEW_STANDARD.match(option) for option in options) else ["-std=c++17"]
+    options = [option for option in options if _NEW_STANDARD.match(option) or not option.startswith("-std")]
 
     def inputs(number: int, one: HostText) -> list[str]:
         source = folder / f"unit{number}.cpp"
         source.write_text(one.text, encoding="utf-8")
-        words = [*command, *flags, *standard, *(["-D__CUDACC__=1", "-D__NVCC__=1"] if one.cuda else [])]
-        words += [option for option in options if option.startswith(("-D", "-U", "-std"))]
-        prelude = headers.first(place, words, identity) if gcc else place / headers.PRELUDE
-        folders = [option for option in options if option.startswith("-I")]
-        return [*words, "-x", "c++", "-include", str(prelude), "-I", str(place), *folders, str(source)]
+        macros = ["-D__CUDACC__=1", "-D__NVCC__=1"] if one.cuda else []
+        prelude = ["-include", str(place / headers.PRELUDE), "-I", str(place)]
+        return [*command, *flags, *macros, "-x", "c++", *prelude, *options, str(source)]
 
     if len(texts) == 1:
         _checked([*inputs(0, texts[0]), "-o", str(built), *_LINK], texts)
