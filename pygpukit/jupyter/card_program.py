@@ -12,7 +12,7 @@ from pygpukit.program.table import COPY_HEAD, KERNEL_HEAD, copy_row, kernel_row,
 
 
 class ProgramResult:
-    """What a cell shows of a program. result: how it ended and what it ran. compile_s, total_s: wall times.
+    """The card of one program. result: how it ended and what it ran. compile_s, total_s: wall times.
 
     repr() and text/plain have no time, address or path.
     """

@@ -98,13 +98,13 @@ def build(
             if names and not any(one.template for one in names.values())
         ]
         built = host.result()
-        found = _found(built, units, known, texts)
+        hosts = _entries_of(built, units, known, texts)
         images = {name: image for done in early for name, image in [done.result()]}
         for unit, names in zip(units, known, strict=True):
             if names and unit.name not in images:
-                used = [expression(symbol.name) for symbol, at, one in found if at == unit.name and one.template]
+                used = [expression(symbol.name) for symbol, at, one in hosts if at == unit.name and one.template]
                 images[unit.name] = _image(unit, [*_plain(names), *used], options, check, arch)[1]
-    entries = tuple(_entry(symbol, unit, one, images[unit]) for symbol, unit, one in found)
+    entries = tuple(_entry(symbol, unit, one, images[unit]) for symbol, unit, one in hosts)
     return Program(built, {name: image.image for name, image in images.items()}, entries)
 
 
@@ -115,11 +115,11 @@ def _only_devices(name: str) -> bool:
 
 def _known(unit: Unit) -> dict[str, _Known]:
     """The kernels and variables of the text by name."""
-    found: dict[str, _Known] = {}
+    names: dict[str, _Known] = {}
 
     def note(one: Declaration, name: str, kind: int, template: bool) -> None:
         extern_c = 'extern "C"' in unit.text[one.start : one.end]
-        found[name] = _Known(kind, template, unit.place(one.start), extern_c)
+        names[name] = _Known(kind, template, unit.place(one.start), extern_c)
 
     for one in unit.declarations:
         scope = "".join(f"{name}::" for name in one.scope)
@@ -130,14 +130,14 @@ def _known(unit: Unit) -> dict[str, _Known]:
             if spaces:
                 for name in one.names:
                     note(one, scope + name, max(spaces), False)
-    return found
+    return names
 
 
 def _plain(names: dict[str, _Known]) -> list[str]:
     return [name for name, one in names.items() if one.kind == _KERNEL and not one.template and not one.extern_c]
 
 
-def _found(
+def _entries_of(
     built: Path, units: Sequence[Unit], known: Sequence[dict[str, _Known]], texts: Sequence[HostText]
 ) -> list[tuple[Symbol, str, _Known]]:
     """The symbols of the library that are kernels or variables, each with its unit."""

@@ -31,18 +31,18 @@ def main(parent: int, order: int, report: int) -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in any program of C
     backend()
     with os.fdopen(order, "rb") as pipe:
-        words = pipe.readline()
-        if not words.strip():
+        line = pipe.readline()
+        if not line.strip():
             os._exit(0)
-        told = json.loads(words)
-        for unit, nbytes in told["images"]:
+        words = json.loads(line)
+        for unit, nbytes in words["images"]:
             native.program_image(unit, pipe.read(nbytes))
-    for entry in told["entries"]:
-        native.program_symbol(told["library"], *entry)
+    for entry in words["entries"]:
+        native.program_symbol(words["library"], *entry)
     os.set_inheritable(report, False)
     os.environ["PYGPUKIT_PROGRAM_CALLS"] = hex(native.program_calls())
     native.program_start(report)
-    _run(told["library"], told["arguments"])
+    _run(words["library"], words["arguments"])
 
 
 def _run(library: str, arguments: Sequence[str]) -> None:

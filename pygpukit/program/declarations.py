@@ -209,11 +209,11 @@ class _Reader:
     def _words(self, start: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
         """The words of SPACES, and all words, between two places."""
         words = frozenset(_WORD.findall(self._code[start:end]))
-        told = [self._macros[word] for word in words if word in self._macros]
-        return frozenset(word for word in words if word in SPACES).union(*told), words
+        named = [self._macros[word] for word in words if word in self._macros]
+        return frozenset(word for word in words if word in SPACES).union(*named), words
 
     def _ended(self, begun: _Begun, end: int) -> Declaration:
-        """What ends with a semicolon."""
+        """A declaration that ends with a semicolon."""
         if begun.class_body is not None:
             return self._class(begun, end, begun.class_body)
         parameters = self._parameters(begun)

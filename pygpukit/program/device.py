@@ -37,7 +37,8 @@ def _is_device(one: Declaration) -> bool:
 
 
 def _reached(unit: Unit) -> set[Declaration]:
-    """What is the device's, and the types, aliases, constants and constexpr functions that it names, in turn."""
+    """The device's own declarations, and the types, aliases, constants and constexpr functions that these name, and
+    so on."""
     always = [one for one in unit.declarations if _is_device(one) or _opens(unit, one) or _has_device_members(one)]
     kept = set(always)
     by_name: dict[str, list[Declaration]] = {}

@@ -45,15 +45,15 @@ def folder() -> Path:
     target = cache_directory() / "programs" / "headers" / digest()
     if any(not _holds(target / name, text) for name, text in files().items()):
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = Path(tempfile.mkdtemp(prefix="making-", dir=target.parent))
+        aside = Path(tempfile.mkdtemp(prefix="making-", dir=target.parent))
         for name, text in files().items():
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_text(text, encoding="utf-8")
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            (aside / name).write_text(text, encoding="utf-8")
         shutil.rmtree(target, ignore_errors=True)
         try:
-            made.rename(target)
+            aside.rename(target)
         except OSError:  # another process was quicker
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(aside, ignore_errors=True)
     return target
 
 

@@ -36,7 +36,7 @@ _OPTION = re.compile(r" \[-[fW][\w=-]+\]$")
 
 @dataclass(frozen=True)
 class HostText:
-    """What to compile. name: what messages call it. cuda: false for a file of plain C++."""
+    """One text to compile. name: what messages call it. cuda: false for a file of plain C++."""
 
     text: str
     name: str

@@ -60,17 +60,17 @@ def lambdas(unit: Unit, function: Declaration) -> list[Lambda]:
     if function.kind != "function" or function.body is None:
         return []
     code, at = unit.code, function.body[0]
-    found: list[Lambda] = []
+    result: list[Lambda] = []
     while match := _LAMBDA.search(code, at, function.body[1]):
         at = match.end()
         words = {word for one in match["spaces"].split() for word in (one, *unit.spaces.get(one, ()))}
         if "__device__" not in words:
             continue
-        read = _read(unit, function, match, "__host__" in words, len(found))
+        read = _read(unit, function, match, "__host__" in words, len(result))
         if read is not None:
-            found.append(read)
+            result.append(read)
             at = read.end
-    return found
+    return result
 
 
 def _read(unit: Unit, function: Declaration, match: re.Match[str], both: bool, number: int) -> Lambda | None:
@@ -163,7 +163,7 @@ def device_edits(unit: Unit, function: Declaration) -> list[Edit]:
 
 
 def _gap(unit: Unit, one: Lambda) -> str:
-    """What puts the body back at its place where the class's head is longer than what stood there."""
+    """A directive that puts the body back at its place: the class's head is longer than what stood there."""
     file, line = unit.place(one.body[0])
     column = one.body[0] - unit.text.rfind("\n", 0, one.body[0]) - 1
     return f'\n#line {line} "{file}"\n' + blanks(" " * column)

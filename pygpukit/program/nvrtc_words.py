@@ -1,4 +1,4 @@
-"""What NVRTC has no headers for, and a device text may use as if it had: C's limits, types and constants."""
+"""C's limits, types and constants, for which NVRTC has no headers, and a program's text includes some."""
 
 from __future__ import annotations
 

@@ -53,6 +53,8 @@ class Process:
         with contextlib.suppress(OSError):
             os.close(self._order)
         self._end()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         with contextlib.suppress(OSError):
             os.close(self._report)
 

@@ -1,4 +1,4 @@
-"""What came of a program: how it ended, what it ran on the device, what was found."""
+"""The result of a program: how it ended, what it ran on the device, what was found."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Result:
 
     @property
     def ending(self) -> str:
-        """How it ended, in a few words."""
+        """Its exit code, signal or time limit, in a few words."""
         if self.timeout_s is not None:
             return f"ended after {self.timeout_s:g} s, the time that it was given"
         if self.exit_code > 128:

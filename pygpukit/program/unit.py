@@ -67,11 +67,11 @@ class Unit:
     @cached_property
     def macros(self) -> dict[str, list[str]]:
         """Of each macro what the text defines it as."""
-        found: dict[str, list[str]] = {}
+        bodies: dict[str, list[str]] = {}
         for start, end in self.directives:
             if match := _DEFINE.search(self.with_directives[start:end]):
-                found.setdefault(match["name"], []).append(match["body"])
-        return found
+                bodies.setdefault(match["name"], []).append(match["body"])
+        return bodies
 
     @cached_property
     def spaces(self) -> dict[str, frozenset[str]]:

@@ -12,7 +12,6 @@ from IPython.core.error import UsageError
 import pygpukit as gp
 from pygpukit.core import frames
 from pygpukit.core.errors import KernelArgumentError
-from pygpukit.jupyter.errors import CudaCompileError
 
 ADD = """__global__ void add(const float* a, const float* b, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -77,17 +76,6 @@ def test_a_traceback_without_frames_of_others_is_left_whole() -> None:
 def test_host_data_in_inputs_is_told_the_way(launched: Any) -> None:
     error = failure(launched, "-i np.ones(3)", "__global__ void k(float* a) { a[0] = 1; }\n")
     assert isinstance(error, UsageError) and "gp.from_numpy(np.ones(3))" in str(error)
-
-
-@pytest.mark.parametrize("head", ["int main()", "int main(int argc, char** argv)", "void\nmain(void)"])
-def test_a_program_is_told_what_a_cell_takes(launched: Any, head: str) -> None:
-    program = f"#include <cstdio>\n__global__ void k() {{}}\n{head} {{ k<<<1, 1>>>(); return 0; }}\n"
-    error = failure(launched, "", program)
-    assert isinstance(error, CudaCompileError) and len(error.diagnostics) == 1
-    (told,) = error.diagnostics
-    assert "main() is no device code: a cell takes kernels" in told.message and "gp.zeros(n)" in told.message
-    line = 4 + head.count("\n")
-    assert (told.line, told.column) == (line, head.splitlines()[-1].index("main") + 1)
 
 
 def test_a_function_or_a_branch_that_is_not_the_programs_main_compiles(launched: Any) -> None:

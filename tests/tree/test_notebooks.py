@@ -59,6 +59,7 @@ def test_the_notebooks_are_there() -> None:
         "18_guessing",
         "19_two_gpus",
         "20_pathologies",
+        "21_programs",
         "22_cute",
     )
     assert {f"{name}.ipynb" for name in known} <= set(NOTEBOOKS)

@@ -1,4 +1,4 @@
-"""A whole program where a kernel is wanted: what main() does is Python's part here, and the message says so."""
+"""A whole program where kernels are wanted: what main() does is Python's part there, and the message says so."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pygpukit.jit.source.lines import Lines
 
 _OUTSIDE = {"__CUDACC__": "1", "__CUDACC_RTC__": "1"}
 _TEXT = (
-    "main() is no device code: a cell takes kernels (__global__), __device__ functions, types and constants; what "
+    "main() is no device code: this takes kernels (__global__), __device__ functions, types and constants; what "
     "main() does is Python here: x = gp.zeros(n) makes an array, kernel[grid, block](x, n) launches, x.to_numpy() "
-    "copies it back"
+    "copies it back; a whole program runs as a %%cuda cell, and by pygpukit run"
 )
 
 
