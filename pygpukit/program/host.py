@@ -14,6 +14,11 @@ from pygpukit.program.unit import Edit, Unit, blanks
 KERNEL_SPACES = frozenset(["__global__", "__tile_global__"])
 INCLUDE = re.compile(r'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _WORD = re.compile(r"[^\W\d]\w*")
+_NAMESPACES = {
+    "mma.h": "namespace nvcuda { namespace wmma { namespace experimental { } } }",
+    "cuda/": "namespace cuda { namespace std { } }",
+    "cub/": "namespace cub { }",
+}
 _NAMED = re.compile(r"[^\W\d]\w*\s*\(|&\s*[^\W\d]|[^\W\d]\w*\s*<")  # a call, an address, a template in an initialiser
 
 
@@ -28,8 +33,16 @@ def host_text(unit: Unit, has_header: Callable[[str], bool]) -> str:
     for start, end in unit.directives:
         include = INCLUDE.search(unit.text[start:end])
         if include and has_header(include[1] or include[2]):
-            edits.append(Edit(start, end, blanks(unit.text[start:end])))
+            edits.append(Edit(start, end, _namespaces(include[1] or include[2])))
     return unit.edited([*edits, *launches(unit)])
+
+
+def _namespaces(header: str) -> str:
+    """The namespaces of a header of device code, empty: the text may open them."""
+    for beginning, text in _NAMESPACES.items():
+        if header.startswith(beginning):
+            return text
+    return ""
 
 
 def _only_device(one: Declaration) -> bool:

@@ -87,12 +87,13 @@ def test_the_host_keeps_what_is_for_both_and_loses_what_is_the_devices() -> None
         "__host__ __device__ int both(int x) { return x + 1; }\n"
         "struct P { float x; __device__ float up() { return __ldg(&x); } float host() { return x; } };\n"
         "#define FN __device__ __forceinline__\nFN int named(int x) { return __clz(x); }\nint (*p)(int) = named;\n"
-        "#include <mma.h>\n"
+        "#include <mma.h>\nusing namespace nvcuda;\n"
     )
+    assert "namespace nvcuda {" in out
     assert "only" not in out and "__ldg" not in out and "__clz" not in out and "mma.h" not in out
     assert "return x + 1;" in out and "float host() { return x; }" in out
     assert "int named(int x) { __builtin_trap(); }" in out
-    assert out.count("\n") == 7
+    assert out.count("\n") == 8
 
 
 def test_the_device_keeps_what_its_kernels_reach() -> None:
