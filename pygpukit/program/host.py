@@ -68,7 +68,9 @@ def _edits(unit: Unit, one: Declaration) -> list[Edit]:
         if _only_device(one):
             return [Edit(start, end, "{ __builtin_trap(); }")]
         return host_edits(unit, one)
-    if one.kind == "variable" and "__device__" in one.spaces and "__managed__" not in one.spaces:
+    if one.kind == "variable" and "__managed__" in one.spaces:
+        return [Edit(one.end, one.end, _kept(one))]
+    if one.kind == "variable" and "__device__" in one.spaces:
         return _without_value(unit, one)
     return []
 
@@ -100,6 +102,13 @@ def _stub(unit: Unit, one: Declaration) -> str:
         name += f"<{', '.join(arguments)}>" if arguments else ""
     address = f"(const void *)(void (*)({', '.join(types)}))&{name}"
     return f"{{ pk_launch_stub({', '.join([address, *passed])}); }}"
+
+
+def _kept(one: Declaration) -> str:
+    """Text that has a compiler know that others reach the variable: one that nobody else can name is not theirs."""
+    return "".join(
+        f" static const void *const pk_address_of_{name} __attribute__((__used__)) = &{name};" for name in one.names
+    )
 
 
 def _without_value(unit: Unit, one: Declaration) -> list[Edit]:

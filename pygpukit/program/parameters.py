@@ -39,13 +39,17 @@ class Parameter(NamedTuple):
 
 def split(text: str) -> list[tuple[int, str]]:
     """The parts of a list between its commas, each with where it begins."""
-    parts, depth, start = [], 0, 0
+    parts, depth, angles, start = [], 0, 0, 0
     for index, letter in enumerate(text):
-        if letter in "([{<":
+        if letter in "([{":
             depth += 1
-        elif letter in ")]}" or (letter == ">" and text[index - 1 : index] != "-"):
+        elif letter in ")]}":
             depth -= 1
-        elif letter == "," and depth == 0:
+        elif depth:
+            continue
+        elif letter in "<>" and text[index - 1 : index] != "-":
+            angles += 1 if letter == "<" else -1
+        elif letter == "," and not angles:
             parts.append((start, text[start:index]))
             start = index + 1
     last = text[start:]

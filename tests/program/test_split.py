@@ -96,6 +96,12 @@ def test_the_host_keeps_what_is_for_both_and_loses_what_is_the_devices() -> None
     assert out.count("\n") == 8
 
 
+def test_managed_variables_are_known_to_be_reached_by_others() -> None:
+    out = host("static __managed__ int a[4], b;\n")
+    assert out.startswith("static __managed__ int a[4], b; static const void *const pk_address_of_a __attribute__")
+    assert "= &a;" in out and "= &b;" in out and out.count("\n") == 1
+
+
 def test_the_device_keeps_what_its_kernels_reach() -> None:
     text = (
         "#include <vector>\n#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
