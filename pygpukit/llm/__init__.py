@@ -30,6 +30,7 @@ _HOMES = {
     "pygpukit.compat.decoding.prefill_buffers": "PrefillBuffers",
     "pygpukit.compat.decoding.speculative": "DecodeSpeculative",
     "pygpukit.compat.decoding.strategy": "DecodeStrategy",
+    "pygpukit.compat.llama4": "Llama4Attention Llama4Block Llama4Config Llama4MLP Llama4Model generate",
     "pygpukit.compat.fp8": "LinearFP8 dequantize_fp8_e4m3_block is_fp8_weight load_fp8_weight_direct",
     "pygpukit.compat.lazy_loading.context": "LayerStreamingContext create_streaming_context",
     "pygpukit.compat.lazy_loading.loader": "LazyModelLoader",
@@ -68,9 +69,7 @@ __all__ = [*_HOME_OF]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        from pygpukit.compat.refused import refusal
-
-        raise AttributeError(refusal(__name__, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
     return value
 

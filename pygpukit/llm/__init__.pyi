@@ -20,6 +20,12 @@ from pygpukit.compat.lazy_loading.strategies import AutoLRU as AutoLRU
 from pygpukit.compat.lazy_loading.strategies import LoadingStrategy as LoadingStrategy
 from pygpukit.compat.lazy_loading.strategies import SimpleStreaming as SimpleStreaming
 from pygpukit.compat.lazy_loading.strategies import SlidingWindow as SlidingWindow
+from pygpukit.compat.llama4 import Llama4Attention as Llama4Attention
+from pygpukit.compat.llama4 import Llama4Block as Llama4Block
+from pygpukit.compat.llama4 import Llama4Config as Llama4Config
+from pygpukit.compat.llama4 import Llama4MLP as Llama4MLP
+from pygpukit.compat.llama4 import Llama4Model as Llama4Model
+from pygpukit.compat.llama4 import generate as generate
 from pygpukit.compat.llm import load_gpt2_from_safetensors as load_gpt2_from_safetensors
 from pygpukit.compat.llm import load_llama_from_safetensors as load_llama_from_safetensors
 from pygpukit.compat.llm import load_mixtral_from_safetensors as load_mixtral_from_safetensors

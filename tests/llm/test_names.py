@@ -1,4 +1,4 @@
-"""The documented names of language models: there, or refused by name."""
+"""The documented names of language models."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ import pytest
 
 import pygpukit as gp
 from _pygpukit_rust import llm as rust
-from pygpukit.compat import refused
 
 
 def test_every_name_is_there() -> None:
     for name in gp.llm.__all__:
         assert getattr(gp.llm, name) is not None
-
-
-def test_what_has_something_in_its_place_says_what() -> None:
-    assert not set(refused.LLM_INSTEAD) & set(gp.llm.__all__)
-    for name, what in refused.LLM_INSTEAD.items():
-        with pytest.raises(AttributeError) as error:
-            getattr(gp.llm, name)
-        assert what in str(error.value)
 
 
 def test_what_there_never_was_is_no_attribute() -> None:

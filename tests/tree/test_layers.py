@@ -140,7 +140,7 @@ def test_older_paths_are_the_modules_that_have_the_names_now() -> None:
 
 def test_nothing_uses_what_is_there_for_the_older_project(graph: Graph) -> None:
     used = {other for name, found in graph.items() if not name.startswith("compat") for other in found}
-    assert {other for other in used if other.startswith("compat.")} == {"compat.paths", "compat.refused"}
+    assert {other for other in used if other.startswith("compat.")} == {"compat.paths"}
 
 
 def circles(graph: Graph) -> list[set[str]]:
