@@ -117,6 +117,14 @@ def _attentions(first: int | None) -> Iterator[Call]:
                 )
 
 
+def _together() -> Iterator[Call]:
+    """Heads that share keys on tensor cores: parts of one chunk, and such as could have several."""
+    for dtype, positions in product(("float16", "bfloat16"), (320, 2112)):
+        given = numbers(dtype, 3, 10 * 2 * 16), *(numbers(dtype, 3, 2, positions, 16) for _ in "kv")
+        attend = _attend(dtype, 8, None, decode.ENOUGH_BLOCKS, False)
+        yield Call(attend, (*given, numbers("float32", positions, 8), numbers(dtype, 16)), widened=False)
+
+
 def _cache(k: gp.GPUArray, v: gp.GPUArray, fp8: bool) -> LayerCache:
     """Of these keys and values; in fp8 as codes, a fourth or four times of what they stand for."""
     if not fp8:
@@ -235,6 +243,7 @@ _CALLS = {
     linear.GEMV.source: lambda: chain.from_iterable(_rows(stages) for stages in linear.STAGES),
     kv_write.SOURCE.source: lambda: chain(_attentions(297), _gathers()),
     decode.SOURCE.source: lambda: _attentions(None),
+    decode.MMA.source: _together,
     query_growth.SOURCE.source: _grown,
     embedding.SOURCE.source: _embeddings,
     sampling.SOURCE.source: _choices,

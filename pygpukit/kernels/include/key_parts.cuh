@@ -10,6 +10,7 @@ namespace pk {
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
 constexpr int kPart = 64;     // positions of a chunk
+constexpr int kParts = 32;    // of a row's keys, at most
 constexpr int kLanes = 8;     // threads that share a key
 constexpr int kCount = 8;     // elements of a head that a thread takes at once
 constexpr int kMaxDim = 256;  // of a head
@@ -115,6 +116,20 @@ __device__ __forceinline__ void add_sink(State &state, float score) {
   sink.largest = score;
   sink.sum = 1.0f;
   merge(state, sink);
+}
+
+// Whether all other blocks of a row's heads have ended; the counter is zero again then. What they wrote can be read.
+__device__ __forceinline__ bool is_last(int *counter, long long blocks) {
+  __shared__ int last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(counter, 1) == blocks - 1;
+    if (last) *counter = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
 }
 
 // kCount elements of a head, on their way from memory.

@@ -4,7 +4,6 @@
 
 namespace pk {
 
-constexpr int kParts = 32;   // of a row's keys, at most
 constexpr int kMerged = 16;  // parts that are read before the first is merged
 
 __device__ __forceinline__ void write_part(float *to, const State &state, long long dim) {
@@ -26,20 +25,6 @@ __device__ __forceinline__ State read_part(const float *from, long long dim) {
   for (int i = 0; i < static_cast<int>(sizeof(state.value) / sizeof(float)); ++i)
     if (static_cast<int>(threadIdx.x) + i * kThreads < dim) state.value[i] = from[2 + threadIdx.x + i * kThreads];
   return state;
-}
-
-// Whether all other blocks of a row's heads have ended; the counter is zero again then. What they wrote can be read.
-__device__ __forceinline__ bool is_last(int *counter, long long blocks) {
-  __shared__ int last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(counter, 1) == blocks - 1;
-    if (last) *counter = 0;
-  }
-  __syncthreads();
-  __threadfence();
-  return last;
 }
 
 // A step: blocks in y are query heads, blocks in z parts of the keys. A part is as many chunks as leave kParts parts or

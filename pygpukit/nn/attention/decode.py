@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from pygpukit.nn.rope import Tables
 
 SOURCE = kernels.KernelSpec(__file__, "attention_step.cu", options=kernels.SAME_BITS)
+MMA = kernels.KernelSpec(__file__, "attention_step_mma.cu", options=kernels.SAME_BITS)
 _THREADS, _SPLIT = 128, 64  # key_parts.cuh: kThreads, kPart
-_MAX_SPLITS = 32  # attention_step.cu: kParts
+_MAX_SPLITS = 32  # key_parts.cuh: kParts
+_MMA_THREADS, _COLUMNS, _LONGEST, _PADDING = 256, 8, 128, 8  # attention_step_mma.cu
+_MMA_TYPES = ("bfloat16", "float16")
+_FEWEST_TOGETHER = 4  # query heads that share keys, for tensor cores
 _HEADS_PER_BLOCK = (1, 2, 4)
 ENOUGH_BLOCKS = 512  # of a step keep a device busy, four a multiprocessor: fewer do not take heads together
 
@@ -34,6 +38,9 @@ def decode(
 ) -> None:
     """buffers.out of buffers.qkv. writes_kv: qkv holds keys and values, which go into the cache first."""
     qkv, splits = buffers.qkv, _kv_splits(batch, cache)
+    if on_tensor_cores(layer, cache, qkv.dtype.name):
+        _decode_by_mma(layer, batch, cache, tables, buffers, writes_kv)
+        return
     heads = _heads_per_block(layer, batch.count, splits)
     partials = buffers.partials(layer.num_heads * splits * (layer.head_dim + 2))
     kernels.launch(
@@ -45,6 +52,36 @@ def decode(
         *(qkv if layer.sinks is None else layer.sinks, partials, buffers.counters, buffers.out),
         layer.call(batch, cache, qkv, tables, writes_kv=writes_kv),
     )
+
+
+def on_tensor_cores(layer: Attention, cache: LayerCache, dtype: str) -> bool:
+    """True for a layer whose heads that share keys are multiplied with them together: it follows from the model."""
+    fits = layer.head_dim % 16 == 0 and layer.head_dim <= _LONGEST and layer.num_kv_groups >= _FEWEST_TOGETHER
+    return fits and dtype in _MMA_TYPES and cache.k.dtype.name == dtype
+
+
+def _decode_by_mma(
+    layer: Attention, batch: Batch, cache: LayerCache, tables: Tables | None, buffers: AttentionBuffers, writes_kv: bool
+) -> None:
+    qkv, splits = buffers.qkv, _kv_splits(batch, cache)
+    partials = buffers.partials(layer.num_heads * splits * (layer.head_dim + 2))
+    chunks = -(-cache.k.shape[2] * batch.blocks // _SPLIT)
+    stages = 1 if chunks <= _MAX_SPLITS else 2  # a part of one chunk has no next one
+    room = stages * 2 * _SPLIT * (layer.head_dim + _PADDING) * qkv.itemsize
+    batches = -(-layer.num_kv_groups // _COLUMNS)
+    kernels.launch(
+        MMA.of(_mma(qkv.dtype.name, stages), shared_bytes=room, overlapping=True),
+        (batch.count, layer.num_kv_heads * batches, splits),
+        (_MMA_THREADS, 1, 1),
+        *(qkv, batch.positions, batch.slots, cache.k, cache.v),
+        *layer.rotation_operands(tables, qkv),
+        *(qkv if layer.sinks is None else layer.sinks, partials, buffers.counters, buffers.out),
+        layer.call(batch, cache, qkv, tables, writes_kv=writes_kv),
+    )
+
+
+def _mma(dtype: str, stages: int) -> str:
+    return f"pk::attend_step_mma<{CTYPES[dtype]}, {stages}>"
 
 
 def _kv_splits(batch: Batch, cache: LayerCache) -> int:
@@ -70,3 +107,10 @@ def instantiations() -> Iterator[tuple[str, ...]]:
     for name in ("float32", "float16", "bfloat16"):
         for stored in ("", CODES):
             yield tuple(f"pk::attend_step<{CTYPES[name]}, {count}{stored}>" for count in _HEADS_PER_BLOCK)
+
+
+@MMA.lists
+def mma_instantiations() -> Iterator[tuple[str, ...]]:
+    """Name expressions of every kernel for heads together on tensor cores."""
+    for name in _MMA_TYPES:
+        yield tuple(_mma(name, stages) for stages in (1, 2))
