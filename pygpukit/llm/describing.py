@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
 from pygpukit.core import device
 from pygpukit.nn.kv_cache import bytes_per_token
-from pygpukit.nn.linear.blocks import Blocks
+from pygpukit.nn.linear.blocks import Blocks, read_into
 from pygpukit.nn.mamba.cache import bytes_per_sequence
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class Description:
     whose keys and values the token reads. kv_dtype, kv_token_bytes: what these are stored as, and how many bytes those
     of one position take. bandwidth: bytes a second of the device's memory by its facts, 0 where it does not say.
     expanded: of kinds of few bits that did not stay so, (bytes in the file, on the device). reordered: bytes of weights
-    whose columns lie by their groups of scales, for which a product takes x's in that order. replaced: the operations
+    whose columns lie by their groups of scales, for which a product takes x's in that order. tiled: bytes of weights
+    that were put by tiles when they were loaded, and how many of these the file does not have. replaced: the operations
     of plugins in the place of the model's own, in words. streamed: the layers that are, None where all of the model is
     on the device. device_bytes: of weights, by the number of the device, where there are several; at_once: how many of
     these read their part of a layer at the same time.
@@ -99,6 +100,7 @@ class Description:
     state_bytes: int = 0
     device_bytes: dict[int, int] = field(default_factory=dict)
     at_once: int = 1
+    tiled: tuple[int, int] = (0, 0)
 
     @property
     def weight_bytes(self) -> int:
@@ -158,6 +160,9 @@ class Description:
         ]
         if self.reordered:
             rows.append(f"columns by their groups, not as in the file (act-order): {_size(self.reordered)}")
+        if self.tiled[0]:
+            more = f", {_size(self.tiled[1])} more than in the file" if self.tiled[1] else ""
+            rows.append(f"by tiles of 16 rows, not as in the file: {_size(self.tiled[0])}{more}")
         rows += [f"replaced: {one}" for one in self.replaced]
         if self.device_bytes:
             parts = (f"{_size(size)} on device {number}" for number, size in self.device_bytes.items())
@@ -224,6 +229,7 @@ def describe(model: CausalTransformerModel, context: int) -> Description:
         0 if space is None else sum(bytes_per_sequence(own, space, kv_dtype) for own in kept),
         {} if len(parts) == 1 else {part.device: sum(w.nbytes for w, _ in _weights(part)) for part in parts},
         model.engine.network.at_once,
+        _tiled(weight for part in parts for weight, _ in _weights(part)),
     )
 
 
@@ -263,6 +269,18 @@ def _weights(part: Transformer) -> Iterator[tuple[GPUArray | Blocks, float]]:
     yield from ((array, 1.0) for array in part.final_norm.arrays)
     if part.lm_head is not part.embed_tokens:
         yield part.lm_head, 1.0
+
+
+def _tiled(weights: Iterable[GPUArray | Blocks]) -> tuple[int, int]:
+    """Bytes of weights by tiles, and how many the file does not have; a tied embedding counts once."""
+    own = {id(weight): weight for weight in weights if isinstance(weight, Blocks)}
+    pairs = [
+        (part.array.nbytes, read)
+        for weight in own.values()
+        for part, (_, read) in zip(weight.parts, read_into(weight), strict=True)
+        if part.tiled
+    ]
+    return sum(size for size, _ in pairs), sum(size - read for size, read in pairs)
 
 
 def _kind(weight: GPUArray | Blocks) -> str:

@@ -10,7 +10,7 @@ from pygpukit.llm.layer_weights import LayerWeights
 from pygpukit.llm.models import Architecture, prefix_of
 from pygpukit.models.heads import halves
 from pygpukit.nn.config import TransformerConfig
-from pygpukit.nn.linear.blocks import stored_of
+from pygpukit.nn.linear.blocks import read_into
 from pygpukit.nn.loading import TensorLoader
 from pygpukit.nn.norm import Norm
 from pygpukit.nn.reads import are_read
@@ -70,6 +70,7 @@ class Loader(TensorLoader):
     def network(self, positions: int | None, streamed: Sequence[int] = (), budget: int | None = None) -> Transformer:
         """The whole network. streamed: the layers whose weights are to stay on the host, and more where budget asks."""
         streaming = None if budget is None else LayerStreaming()
+        self.tiles = self.tiles and streaming is None  # layers that stream are copied as their files have them
         pieces = self.pieces(range(self.config.num_layers), streaming, streamed)
         if streaming is not None and budget is not None:
             self._fit(streaming, pieces.blocks, budget)
@@ -83,14 +84,15 @@ class Loader(TensorLoader):
         """The pieces of a network of some layers. streamed: of them, those that streaming is to hold."""
         weights, config = self.architecture.weights, self.config
         width, positions = config.hidden_size, weights.get("position_embed")
-        embed = self.rows(weights["embed_tokens"], "embed_tokens", (config.vocab_size, width))
+        head, table = self._head_name(), (config.vocab_size, width)
+        embed = self.rows(weights["embed_tokens"], "embed_tokens", table, multiplied=head is None)
         learned = None
         if positions is not None and self.is_first:
             learned = self.table(positions, "position_embed", (config.max_position_embeddings, width))
         norm = self.norm(weights["final_norm"], weights.get("final_norm_bias"), "final_norm", width)
-        head = self._lm_head()
+        logits = None if head is None else self.rows(head, "lm_head", table, multiplied=True)
         blocks = [self._block(number, streaming if number in streamed else None) for number in layers]
-        return Pieces(embed, blocks, norm, head, learned)
+        return Pieces(embed, blocks, norm, logits, learned)
 
     def streamed_layers(self, budget: int) -> list[int]:
         """The layers that have to stream, by the sizes of their tensors. Raises InvalidSpecError where that is not
@@ -117,17 +119,20 @@ class Loader(TensorLoader):
     def _block(self, number: int, streaming: LayerStreaming | None = None) -> Layer:
         """A layer. streaming: where its products' weights are to stay on the host."""
         layer = LayerWeights(self, self.architecture, self.config, number, self._seat)
-        counted = self.placed, dict(self.expanded), self.reordered
+        counted, pending = (self.placed, dict(self.expanded), self.reordered), len(self.pending)
         with self._reads.collecting() as reads:
             block = self.architecture.block(layer)
-        if are_read((array for linear in block.linears for array in stored_of(linear.weight)), reads):
+        if are_read((pair for linear in block.linears for pair in read_into(linear.weight)), reads):
             copy = None if streaming is None else streaming.hold(number, block)
             for read in reads:
                 self._reads.begin(read, None if copy is None else copy.of(read.target))
             return block
         self.placed, self.expanded, self.reordered = counted
+        del self.pending[pending:]
+        tiles, self.tiles = self.tiles, False
         with self._reads.at_once():  # the architecture computes with the weights: it joins some
             block = self.architecture.block(layer)
+        self.tiles = tiles
         if streaming is not None:
             streaming.fetch(streaming.hold(number, block))
         return block
@@ -163,8 +168,8 @@ class Loader(TensorLoader):
         config, offset = self.config, self.architecture.norm_offset
         return self.norm_of(weight, bias, label, size, config.norm_type, config.norm_eps, offset)
 
-    def _lm_head(self) -> GPUArray | Blocks | None:
-        """The weight of the logits; None where it is the embedding's."""
+    def _head_name(self) -> str | None:
+        """The tensor of the logits' weight; None where it is the embedding's."""
         tensor, embedding = self.architecture.weights.get("lm_head"), self.architecture.weights["embed_tokens"]
         if tensor is None or self.config.tie_word_embeddings:
             if self.has(tensor) and not self.same(embedding, str(tensor)):
@@ -174,4 +179,4 @@ class Loader(TensorLoader):
                     "tie_word_embeddings",
                 )
             return None
-        return self.rows(tensor, "lm_head", (self.config.vocab_size, self.config.hidden_size))
+        return tensor

@@ -15,7 +15,7 @@ from pygpukit.core.dtypes import as_dtype, float32, uint8
 from pygpukit.core.errors import InvalidSpecError, ShapeError
 from pygpukit.models.convert import convert
 from pygpukit.models.dequantise import named
-from pygpukit.nn.linear import in_blocks
+from pygpukit.nn.linear import in_blocks, in_tiles
 from pygpukit.nn.linear.blocks import KINDS, Blocks, Part
 from pygpukit.nn.linear.codes import Int8
 from pygpukit.nn.linear.int8 import LinearInt8
@@ -70,6 +70,8 @@ class TensorLoader:
         self.placed = 0  # bytes of the arrays that it made
         self.expanded: dict[str, tuple[int, int]] = {}  # by kind of few bits: bytes in the file, and on the device
         self.reordered = 0  # bytes of weights whose columns lie by their groups of scales, not as in the file
+        self.tiles = keeps and not host.computes()  # whether products have blocks by tiles, where these take them
+        self.pending: list[tuple[Part, int]] = []  # parts, and their columns, that are to lie by tiles at the end
 
     def __enter__(self) -> None:
         self._reads.__enter__()
@@ -78,6 +80,10 @@ class TensorLoader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._reads.__exit__(kind, error, trace)
+        if kind is None:
+            for part, columns in self.pending:
+                in_tiles.arrange(part.kind, part.array, columns)
+        self.pending.clear()
 
     def linear(
         self, label: str, columns: int, parts: Sequence[tuple[str | None, str | None, int]], *, as_one: bool = False
@@ -100,7 +106,7 @@ class TensorLoader:
         if as_one and any(stored.kind != blocks[0][0].kind or stored.order is not None for stored, _ in blocks):
             blocks = []
         weight: GPUArray | Blocks = (
-            self._blocks(f"{label}.weight", columns, blocks)
+            self._blocks(f"{label}.weight", columns, blocks, self.tiles and not as_one)
             if len(blocks) == len(parts)
             else self._array((rows, columns), f"{label}.weight")
         )
@@ -144,12 +150,12 @@ class TensorLoader:
         assert row_scale is None or isinstance(row_scale, float)
         return LinearInt8(Int8.of(codes, scales, self._dtype, row_scale), bias)
 
-    def rows(self, tensor: str, label: str, shape: tuple[int, int]) -> GPUArray | Blocks:
-        """One tensor whose rows are looked up, or multiplied with: as it is stored where it may be."""
+    def rows(self, tensor: str, label: str, shape: tuple[int, int], *, multiplied: bool = False) -> GPUArray | Blocks:
+        """One tensor whose rows are looked up, or also multiplied with: as it is stored where it may be."""
         stored = self._kept(tensor, shape, False)
         if stored is None:
             return self.table(tensor, label, shape)
-        weight = self._blocks(label, shape[1], [(stored, shape[0])])
+        weight = self._blocks(label, shape[1], [(stored, shape[0])], self.tiles and multiplied)
         self._copy_rows(tensor, weight, 0, shape[0], False)
         return weight
 
@@ -192,7 +198,7 @@ class TensorLoader:
         kept = self._kept(tensor, stored_shape, transposed)
         weight: GPUArray | Blocks
         if kept is not None:
-            weight = self._blocks(f"{label}.weight", columns, [(kept, count * rows)])
+            weight = self._blocks(f"{label}.weight", columns, [(kept, count * rows)], False)
             self._copy_rows(tensor, weight, 0, count * rows, transposed)
         else:
             values = self._array(shape, f"{label}.weight")
@@ -236,7 +242,7 @@ class TensorLoader:
         stored = self._checkpoint.stored(name)
         return None if stored is None or stored.is_transposed != transposed else stored
 
-    def _blocks(self, label: str, columns: int, parts: list[tuple[Stored, int]]) -> Blocks:
+    def _blocks(self, label: str, columns: int, parts: list[tuple[Stored, int]], tiles: bool) -> Blocks:
         """Room for rows of those types; neighbours of one type and order of columns share theirs."""
         together: list[tuple[Stored, int]] = []
         for stored, rows in parts:
@@ -247,7 +253,9 @@ class TensorLoader:
         for number, (stored, rows) in enumerate(together):
             kind, block = stored.kind, named(stored.kind)
             plain = block.decode is None
+            tiled = tiles and in_tiles.takes(kind, rows, columns)
             width = columns if plain else block.row_bytes(columns)
+            width = in_tiles.row_bytes(kind, columns) if tiled else width
             array = factory.empty((rows, width), block.dtype if plain else uint8)
             array.name = f"{self._title}/{label}{f'.{number}' if number else ''}"
             self.placed += array.nbytes
@@ -260,7 +268,9 @@ class TensorLoader:
                 order.name = f"{array.name}.order"
             if order is not None:
                 self.reordered += array.nbytes
-            weights.append(Part(kind, array, order))
+            weights.append(Part(kind, array, order, tiled))
+            if tiled:
+                self.pending.append((weights[-1], columns))
         return Blocks(tuple(weights), columns, self._dtype)
 
     def _copy_rows(self, tensor: str, weight: GPUArray | Blocks, start: int, count: int, transposed: bool) -> None:
@@ -273,8 +283,10 @@ class TensorLoader:
             if start < part.array.shape[0]:
                 break
             start -= part.array.shape[0]
-        name = self._prefix + tensor
-        self._reads.begin(Read(name, part.array[start : start + count], lambda: self._stored(name)))
+        name, rows = self._prefix + tensor, part.array
+        if part.tiled:  # at the end, in __exit__()
+            rows = in_tiles.as_in_file(part.kind, rows, weight.columns)
+        self._reads.begin(Read(name, rows[start : start + count], lambda: self._stored(name)))
 
     def _ordered(self, name: str, values: Any) -> Any:
         """The rows of a tensor in the order that layers want; a subclass may change it."""

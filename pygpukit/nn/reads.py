@@ -167,11 +167,11 @@ def offset_in(array: GPUArray, part: GPUArray) -> int | None:
     return begin if 0 <= begin < array.nbytes else None
 
 
-def are_read(arrays: Iterable[GPUArray], reads: Sequence[Read]) -> bool:
-    """True if every byte of the arrays is read."""
+def are_read(arrays: Iterable[tuple[GPUArray, int]], reads: Sequence[Read]) -> bool:
+    """True if so many bytes of each array are read."""
     return all(
-        array.nbytes == sum(read.target.nbytes for read in reads if offset_in(array, read.target) is not None)
-        for array in arrays
+        nbytes == sum(read.target.nbytes for read in reads if offset_in(array, read.target) is not None)
+        for array, nbytes in arrays
     )
 
 

@@ -91,5 +91,7 @@ def test_parts_of_arrays_are_known_by_their_place() -> None:
     rows = [reads.Read("a", array[begin:end], lambda: None) for begin, end in ((0, 2), (2, 6))]
     assert [reads.offset_in(array, read.target) for read in rows] == [0, 32]
     assert reads.offset_in(other, rows[1].target) is None
-    assert reads.are_read([array], rows) and not reads.are_read([array], rows[:1])
-    assert not reads.are_read([array, other], rows)
+    whole = array, array.nbytes
+    assert reads.are_read([whole], rows) and not reads.are_read([whole], rows[:1])
+    assert not reads.are_read([whole, (other, other.nbytes)], rows)
+    assert reads.are_read([(array, rows[0].target.nbytes)], rows[:1])

@@ -184,3 +184,27 @@ def test_stacked_experts_stay_in_blocks(kernels_on_sim: None, tmp_path: Path) ->
             for dtype in ("float32", "bfloat16")
         )
     assert np.abs(found - exact).max() <= 2 * np.abs(rounded - exact).max()
+
+
+def test_products_have_their_blocks_by_tiles(kernels_on_sim: None) -> None:
+    """Where rows and columns are whole tiles, the tied table too, which is looked up there; what was moved is told."""
+    config = {**CONFIGS["llama"], "hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1,
+              "vocab_size": 96, "tie_word_embeddings": True}  # fmt: skip
+    prompt = [5, 9, 60, 2, 7]
+    ours = from_checkpoint(BlocksCheckpoint(config, KINDS), dtype="bfloat16", context=64)
+    weights = [ours.embed_tokens, *(linear.weight for linear in ours.blocks[0].linears)]
+    parts = [part for weight in weights for part in weight.parts]  # type: ignore[union-attr]
+    assert [(part.kind, part.tiled) for part in parts] == [
+        ("Q8_0", True), ("Q8_0", True), ("Q5_0", False), ("Q8_0", True), ("Q4_0", True), ("Q8_0", True),
+    ]  # fmt: skip
+    size = sum(part.array.nbytes for part in parts if part.tiled)
+    assert ours.describe().tiled == (size, 0)
+    assert f"by tiles of 16 rows, not as in the file: {size / 1e3:.3g} kB" in repr(ours.describe())
+    found, tokens = logits_of(ours, prompt, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "_through_kernels", False)
+        whole = from_checkpoint(BlocksCheckpoint(config, KINDS), dtype="bfloat16", context=64)
+        assert whole.describe().tiled == (0, 0)
+        expected, others = logits_of(whole, prompt, 2)
+    same = next((i for i, (a, b) in enumerate(zip(tokens, others, strict=True)) if a != b), 2)
+    assert np.abs(found - expected)[: same + 1].max() <= 0.08 * np.abs(expected).max()  # after the same tokens

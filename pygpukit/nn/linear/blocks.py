@@ -24,11 +24,13 @@ KINDS = ("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", 
 @dataclass(frozen=True)
 class Part:
     """Rows of one type: uint8 (rows, bytes of a row), or float16 and bfloat16 as they are. order: int32 (in,), which
-    column of the weight each stored one is; None where they are in their order."""
+    column of the weight each stored one is; None where they are in their order. tiled: whether the blocks lie by tiles
+    (in_tiles.py), as kernels of a device read them."""
 
     kind: str
     array: GPUArray
     order: GPUArray | None = None
+    tiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,20 @@ class Blocks:
     dtype: DataType = float32
 
     def __getitem__(self, rows: slice) -> Blocks:
-        """Some neighbouring rows, of the same memory."""
+        """Some neighbouring rows, of the same memory. Raises ShapeError where they are not whole tiles of a part."""
+        from pygpukit.nn.linear import in_tiles
+
         first, end, _ = rows.indices(self.shape[0])
         parts, start = [], 0
         for part in self.parts:
             count = part.array.shape[0]
             low, high = max(first - start, 0), min(end - start, count)
             if low < high:
+                if part.tiled and (low % in_tiles.TILE_ROWS or high % in_tiles.TILE_ROWS):
+                    raise ShapeError(
+                        f"rows {low} to {high} of a weight by tiles cannot be taken: give multiples of "
+                        f"{in_tiles.TILE_ROWS}"
+                    )
                 parts.append(replace(part, array=part.array[low:high]))
             start += count
         return Blocks(tuple(parts), self.columns, self.dtype)
@@ -104,6 +113,9 @@ class Blocks:
 
         rows = []
         for part in self.parts:
+            if part.tiled:
+                rows.append(self._of_tiles(part))
+                continue
             stored = part.array.to_numpy()
             block = named(part.kind)
             if block.decode is None:
@@ -112,6 +124,13 @@ class Blocks:
                 values = block.decoded(stored.reshape(-1, block.bytes)).reshape(len(stored), -1)[:, : self.columns]
                 rows.append(values if part.order is None else values[:, np.argsort(part.order.to_numpy())])
         return np.concatenate(rows)
+
+    def _of_tiles(self, part: Part) -> np.ndarray[Any, Any]:
+        from pygpukit.nn.linear import in_blocks
+
+        out = native.empty((part.array.shape[0], self.columns), float32)
+        in_blocks.values(part, self.columns, out)
+        return out.to_numpy()
 
     def expanded(self) -> GPUArray:
         """The values as an array of their own, for what reads no blocks."""
@@ -150,6 +169,19 @@ def memory_of(weight: GPUArray | Blocks) -> list[GPUArray]:
 def stored_of(weight: GPUArray | Blocks) -> list[GPUArray]:
     """The arrays that a weight's rows lie in: not the orders of columns."""
     return weight.stored if isinstance(weight, Blocks) else [weight]
+
+
+def read_into(weight: GPUArray | Blocks) -> list[tuple[GPUArray, int]]:
+    """The arrays that a weight's rows are read into, and how many bytes: by tiles some kinds take more."""
+    from pygpukit.nn.linear import in_tiles
+
+    if not isinstance(weight, Blocks):
+        return [(weight, weight.nbytes)]
+    return [
+        (part.array, in_tiles.as_in_file(part.kind, part.array, weight.columns).nbytes if part.tiled else
+         part.array.nbytes)
+        for part in weight.parts
+    ]  # fmt: skip
 
 
 def operands_of(weight: GPUArray | Blocks) -> list[tuple[str, GPUArray]]:

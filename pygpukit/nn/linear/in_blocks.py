@@ -12,6 +12,7 @@ from pygpukit._core import native
 from pygpukit.core import device
 from pygpukit.core.dtypes import bfloat16, float32
 from pygpukit.models.dequantise import named
+from pygpukit.nn.linear import in_tiles
 from pygpukit.ops.elementwise.pointwise import CTYPES
 from pygpukit.ops.indexing import take
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DataType
     from pygpukit.nn.linear.blocks import Blocks, Part
+    from pygpukit.nn.norm import Norm
 
 SOURCE = kernels.KernelSpec(__file__, "in_blocks.cu", options=kernels.SAME_BITS)
 WIDE = kernels.KernelSpec(__file__, "wide_in_blocks.cu", options=kernels.SAME_BITS)
@@ -65,11 +67,12 @@ def _pitch(kind: str) -> int:
 
 def product(
     x: GPUArray, weight: Blocks, bias: GPUArray | None, out: GPUArray, epilogue: str, *, overlaps: bool = False,
-    wide: bool | None = None,
+    wide: bool | None = None, norm: Norm | None = None,
 ) -> None:  # fmt: skip
     """out = epilogue(x W^T + bias), as LinearBF16.project(): one launch a part of the weight. silu: of one part.
 
-    wide: whether by the kernel for many rows, which gives the same bits; None: where that is the faster one.
+    norm: that x has first, where takes_norm(). wide: whether by the kernel for many rows, which gives the same bits;
+    None: where that is the faster one.
     """
     rows, width, first = x.shape[0], out.shape[1], 0
     rows_of_x, order = x, None
@@ -80,6 +83,10 @@ def product(
             x = rows_of_x if order is None else take(rows_of_x, order, 1, mode="clip")
         columns = part.array.shape[0] // (2 if epilogue == "silu" else 1)
         own = None if bias is None else bias[first : first + part.array.shape[0]]
+        if part.tiled:
+            in_tiles.product(x, part.kind, part.array, own, out, epilogue, first, overlaps=overlaps, norm=norm)
+            first += columns
+            continue
         call = struct.pack(  # in_blocks.cuh: BlocksCall
             "<6q2i",
             columns,
@@ -105,6 +112,15 @@ def product(
         first += columns
 
 
+def takes_norm(weight: Blocks, norm: Norm, rows: int) -> bool:
+    """True where product() computes the norm, too: of one row, by a weight by tiles with columns in their order."""
+    return (
+        rows == 1
+        and all(part.tiled and part.order is None for part in weight.parts)
+        and in_tiles.takes_norm(norm, weight.columns)
+    )
+
+
 def values(part: Part, columns: int, out: GPUArray) -> None:
     """The values of all rows of a part, rounded once to out's type; out: (rows, columns)."""
     _values(part, columns, part.array.shape[0], None, None, None, out.dtype, out)
@@ -122,6 +138,12 @@ def _values(
     part: Part, columns: int, rows: int, tokens: GPUArray | None, positions: GPUArray | None, learned: GPUArray | None,
     dtype: DataType, out: GPUArray,
 ) -> None:  # fmt: skip
+    if part.tiled:
+        in_tiles.values(
+            part.kind, part.array, columns, part.order, out, tokens=tokens, positions=positions, learned=learned,
+            dtype=dtype,
+        )  # fmt: skip
+        return
     call = struct.pack(  # in_blocks.cu: ValuesCall
         "<3q3i4x", columns, part.array.shape[1], rows, tokens is not None, learned is not None, part.order is not None
     )

@@ -157,7 +157,9 @@ class LinearBF16:
     ) -> None:
         """Of 16 bits on tensor cores; of float32 a warp for each column of the result."""
         if isinstance(self.weight, Blocks) and self.weight.dtype in in_blocks.TYPES:
-            self._in_blocks(self.weight, x if norm is None else self._normalised(x, norm), out, epilogue, overlaps)
+            if norm is not None and not in_blocks.takes_norm(self.weight, norm, x.shape[0]):
+                x, norm = self._normalised(x, norm), None
+            self._in_blocks(self.weight, x, out, norm, epilogue, overlaps)
             return
         weight, rows = values_of(self.weight), x.shape[0]
         types = f"{CTYPES[weight.dtype.name]}, {CTYPES[out.dtype.name]}"
@@ -189,13 +191,15 @@ class LinearBF16:
         grid = (-(-out.shape[1] // _COLUMNS), -(-rows // _ROWS), 1)
         kernels.launch(spec, grid, (_THREADS, 1, 1), x, weight, bias, out, call)
 
-    def _in_blocks(self, weight: Blocks, x: GPUArray, out: GPUArray, epilogue: Epilogue, overlaps: bool) -> None:
+    def _in_blocks(
+        self, weight: Blocks, x: GPUArray, out: GPUArray, norm: Norm | None, epilogue: Epilogue, overlaps: bool
+    ) -> None:
         """By the kernels for blocks; what they do not finish is done by a launch of its own."""
         if epilogue in in_blocks.EPILOGUES and (epilogue != "silu" or len(weight.parts) == 1):
-            in_blocks.product(x, weight, self.bias, out, epilogue, overlaps=overlaps)
+            in_blocks.product(x, weight, self.bias, out, epilogue, overlaps=overlaps, norm=norm)
             return
         result = native.empty((x.shape[0], weight.shape[0]), weight.dtype)
-        in_blocks.product(x, weight, None, result, "store", overlaps=overlaps)
+        in_blocks.product(x, weight, None, result, "store", overlaps=overlaps, norm=norm)
         self._after(result, out, epilogue)
 
     def _stages(self) -> int | None:
