@@ -4,7 +4,7 @@
 
 namespace pk {
 
-constexpr int kTogether = 4;  // rows that a warp reads at a time
+constexpr int kTogether = 8;  // rows that a warp reads at a time, or elements of one
 
 // `count` elements on their way to the cache of the device.
 template <class T>
@@ -50,16 +50,18 @@ __device__ __forceinline__ void multiply_row(const float *c, const float *b, int
 // float32. The last row of a chunk brings the state forward. Of B and C the first of the heads that share them keeps
 // what the cache gets; no block reads what another writes.
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     scan_step(const T *projected, const int *positions, const int *slots, const T *weight, const T *bias,
               const T *step_bias, T *tails, T *kept_rows, float *kept_steps, float *states, const float *rate_logs,
               const T *skips, float *out, const __grid_constant__ MambaCall call) {
   __shared__ float score[kChunk], length[kChunk], from_state[kMaxDim], own[kMaxDim + 2 * kMaxState], sums[kThreads];
   __shared__ Total total[kChunk];
   let_next_begin();
-  await_previous();
   const Part part = part_of(positions, slots, blockIdx.y, call);
-  if (part.start < 0) return;
+  if (part.start < 0) {
+    await_previous();
+    return;
+  }
   const long long head = blockIdx.x, shared = call.heads / call.groups, group = head / shared;
   const int dim = static_cast<int>(call.dim), n = static_cast<int>(call.state);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, q = static_cast<int>(part.start % kChunk);
@@ -73,6 +75,7 @@ __global__ void __launch_bounds__(kThreads)
     prefetch(before_x + s * call.channels, dim, lane, 16);
     prefetch(before_b + s * call.channels, n, lane, 16);
   }
+  await_previous();  // nothing above is written by a launch of the same step
   for (int i = threadIdx.x; i < dim + 2 * n; i += kThreads) {
     const long long channel =
         i < dim ? head * dim + i : call.inner + (i < dim + n ? group : call.groups - 1 + group) * n + i - dim;
@@ -107,7 +110,7 @@ __global__ void __launch_bounds__(kThreads)
   const int slices = kThreads / dim, slice = threadIdx.x / dim, at = threadIdx.x % dim;  // of the rows before this one
   if (slice < slices) {
     float sum = 0.0f;
-#pragma unroll 8
+#pragma unroll 16
     for (int s = slice; s < q; s += slices) sum += score[s] * widen(before_x[s * call.channels + at]);
     sums[threadIdx.x] = sum;
   }
@@ -125,12 +128,22 @@ __global__ void __launch_bounds__(kThreads)
   for (int s = threadIdx.x; s < kChunk; s += kThreads) score[s] = fall(total[q], total[s]) * length[s];
   __syncthreads();
   const float kept = fall(total[q]);
-  for (int i = threadIdx.x; i < dim * n; i += kThreads) {
-    const int p = i / n, column = i % n;
-    float sum = score[q] * x[p] * b[column];
-    for (int s = 0; s < q; ++s)
-      sum += score[s] * widen(before_x[s * call.channels + p]) * widen(before_b[s * call.channels + column]);
-    state[i] = (has_state ? kept * state[i] : 0.0f) + sum;
+  for (int i = threadIdx.x; i < (dim + kTogether - 1) / kTogether * n; i += kThreads) {
+    const int first = i / n * kTogether, column = i % n;
+    float sum[kTogether] = {};
+#pragma unroll 4
+    for (int s = 0; s < q; ++s) {
+      const float factor = score[s] * widen(before_b[s * call.channels + column]);
+#pragma unroll
+      for (int j = 0; j < kTogether; ++j)
+        if (first + j < dim) sum[j] += factor * widen(before_x[s * call.channels + first + j]);
+    }
+#pragma unroll
+    for (int j = 0; j < kTogether; ++j) {
+      if (first + j >= dim) break;
+      float *const to = state + (first + j) * n + column;
+      *to = (has_state ? kept * *to : 0.0f) + (sum[j] + score[q] * b[column] * x[first + j]);
+    }
   }
 }
 
