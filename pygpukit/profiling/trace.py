@@ -12,6 +12,8 @@ from pygpukit import _core
 from pygpukit._core import native
 from pygpukit.core import records
 from pygpukit.core.backend import backend
+from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import whole
 from pygpukit.profiling.latest import note
 from pygpukit.profiling.waiting import COPIES, Log, Wait, waits
 from pygpukit.profiling.work import Total, Work
@@ -36,7 +38,9 @@ class Profile:
     def __init__(self, max_works: int = MAX_WORKS, cupti: bool = False) -> None:
         self.begin_ns = self.end_ns = 0
         self.untimed = 0
-        self._max_works = max_works
+        self._max_works = whole(max_works, "max_works", "how many are kept, a whole number")
+        if self._max_works < 1:
+            raise InvalidSpecError(f"max_works={max_works!r}; give 1 or more", "max_works")
         self._native: native.Trace | None = None
         self._works: list[Work] = []
         self._names: dict[int, str] = {}
@@ -63,14 +67,19 @@ class Profile:
         trace = self._native
         if trace is None:
             return
-        native.synchronize()
-        self.end_ns = _core.now_ns()
-        trace.end()
-        self._read(trace)
-        self._read_records()
-        self._native = None
+        try:
+            try:
+                native.synchronize()
+            finally:  # it may be interrupted, or refused
+                self._native = None
+                self.end_ns = _core.now_ns()
+                trace.end()
+            self._read(trace)
+            self._read_records()
+        finally:
+            if self._activity is not None:
+                self._activity.__exit__()
         if self._activity is not None:
-            self._activity.__exit__()
             self._works += self._activity.works(self._works, self.begin_ns, self.end_ns)
             self._works.sort(key=lambda work: work.begin_ns)
         note(self)
@@ -194,8 +203,11 @@ def profile(max_works: int = MAX_WORKS, *, cupti: bool = False) -> Profile:
     ------
     RuntimeError
         A profile is entered twice.
+    InvalidSpecError
+        max_works is no whole number of at least 1.
     ModuleNotFoundError, GPUError
-        cupti-python is not installed, or CUPTI refuses: one tool of a process reads its records.
+        cupti-python is not installed, or CUPTI refuses: one tool of a process reads its records. The end of a block
+        within the capture of a graph raises GPUError: it waits for the device.
 
     Examples
     --------

@@ -36,6 +36,13 @@ def cupti(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     assert not module.enabled, "all that was enabled is disabled again"
 
 
+def test_it_ends_where_the_block_cannot_wait_for_the_device(cupti: StandIn) -> None:
+    with gp.Stream().capture(), pytest.raises(gp.GPUError, match="end the capture first"), profile(cupti=True):
+        pass
+    with profile(cupti=True):  # another one may record
+        assert cupti.enabled
+
+
 def test_other_libraries_work_is_there_beside_ours(cupti: StandIn, tmp_path: Path) -> None:
     kernel = gp.jit(OURS)
     x = gp.zeros(32)

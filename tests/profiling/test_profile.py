@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from inspect import getsource
 from pathlib import Path
@@ -166,6 +167,53 @@ def test_an_error_ends_the_block_and_the_profile_stays(spin: gp.JITKernel) -> No
     with profile() as q:
         pass
     assert q.works == [] and "nothing was launched" in str(q) and native.launch_timing() == mode
+
+
+def test_a_block_that_cannot_wait_for_the_device_still_ends(spin: gp.JITKernel) -> None:
+    out, stream, mode = gp.zeros(1), gp.Stream(), native.launch_timing()
+    with stream.capture() as graph:
+        with pytest.raises(gp.GPUError, match="end the capture first"), profile() as p:
+            spin[1, 1](out, 1)
+        assert native.launch_timing() == mode and p.end_ns > 0
+    graph.launch(stream)
+    stream.synchronize()
+    assert p.works == [], "it records no more"
+    with profile() as q:
+        spin[1, 1](out, 1)
+    assert len(q.works) == 1
+
+
+def test_blocks_of_threads_may_overlap(spin: gp.JITKernel) -> None:
+    out = gp.zeros(1)
+    first, second = profile(), profile()
+    first.__enter__()
+    second.__enter__()
+    spin[1, 1](out, 1)
+    ends = threading.Thread(target=first.__exit__)
+    ends.start()
+    ends.join()
+    spin[1, 1](out, 1)
+    second.__exit__()
+    assert (len(first.works), len(second.works)) == (1, 2)
+
+    def launches() -> None:
+        for _ in range(20):
+            spin[1, 1](out, 1)
+
+    with profile() as p:
+        threads = [threading.Thread(target=launches) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(p.works) == 80 and p.untimed == 0
+
+
+@pytest.mark.parametrize("max_works", [0, -1, 1.5, "many", None, True])
+def test_what_is_no_number_of_works_is_refused(max_works: object) -> None:
+    with pytest.raises(gp.InvalidSpecError, match="max_works") as error:
+        profile(max_works)  # type: ignore[arg-type]
+    assert error.value.field == "max_works"
 
 
 def test_a_profile_is_used_once() -> None:
