@@ -9,6 +9,7 @@ from uuid import UUID
 from pygpukit.core.backend import backend
 from pygpukit.core.device import device_facts
 from pygpukit.core.nvml import LIBRARY, MigInstance, NvmlDevice, NvmlUnavailableError
+from pygpukit.core.sizes import parse_memory
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def device_sharing(device_id: int = 0, *, library: str | None = None) -> DeviceS
     """
     facts = device_facts(device_id)
     if library is None and backend() == "sim":
-        return DeviceSharing("off", None, "off", None, {})
+        return _simulated(device_id)
     reasons: dict[str, str] = {}
     mig, instance, instances = _mig(facts["uuid"], library, reasons)
     mps = {0: "off", 1: "on"}.get(facts["mps"], "unknown")
@@ -87,6 +88,23 @@ def device_sharing(device_id: int = 0, *, library: str | None = None) -> DeviceS
     percent = _threads_percent() if mps == "on" else None
     name = f"{'MIG' if mig == 'instance' else 'GPU'}-{UUID(bytes=facts['uuid'])}"
     return DeviceSharing(mig, instance, mps, percent, reasons, instances, name)
+
+
+def _simulated(device_id: int) -> DeviceSharing:
+    """PYGPUKIT_SIM_MIG="512MiB,1GiB" divides device 0 into instances, which say so in a process that has one."""
+    sizes = [one.strip() for one in os.environ.get("PYGPUKIT_SIM_MIG", "").split(",") if one.strip()]
+    if not sizes or device_id:
+        return DeviceSharing("off", None, "off", None, {})
+    instances = tuple(
+        MigInstance(
+            f"MIG-simulated-{number}", f"simulated MIG {size}", number, 0, parse_memory(size, "PYGPUKIT_SIM_MIG")
+        )
+        for number, size in enumerate(sizes, 1)
+    )
+    here = [one for one in instances if one.uuid == os.environ.get("CUDA_VISIBLE_DEVICES")]
+    if here:
+        return DeviceSharing("instance", (here[0].gpu_instance, 0), "off", None, {}, (), here[0].uuid)
+    return DeviceSharing("on", None, "off", None, {}, instances)
 
 
 def _mig(

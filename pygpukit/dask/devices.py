@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pygpukit.core.backend import backend
+from pygpukit.core.child import one_simulated_device
 from pygpukit.core.device import device_count, device_facts, index_of
 from pygpukit.core.nvml import LIBRARY, NvmlDevice, NvmlUnavailableError
 from pygpukit.core.text import human_bytes
@@ -43,7 +44,9 @@ def _host_device(number: int, library: str) -> HostDevice:
     facts = device_facts(number)
     name, memory = str(facts["name"]), int(facts["total_memory_bytes"])
     if backend() == "sim":
-        return HostDevice(number, name, memory, _one_simulated(memory), why_not="a simulated device is near to all")
+        return HostDevice(
+            number, name, memory, one_simulated_device(memory), why_not="a simulated device is near to all"
+        )
     uuid = bytes(facts["uuid"])
     try:
         near = NvmlDevice(uuid, library).cpus()
@@ -60,17 +63,6 @@ def _one_visible(number: int, uuid: bytes) -> dict[str, str]:
     return {
         "CUDA_VISIBLE_DEVICES": entries[number] if number < len(entries) else f"GPU-{UUID(bytes=uuid)}",
         "PYGPUKIT_BACKEND": "cuda",
-    }
-
-
-def _one_simulated(memory: int) -> dict[str, str]:
-    """One device that is simulated as those here are, with as much memory."""
-    settings = [one for one in os.environ.get("PYGPUKIT_SIM", "").split(",") if one]
-    kept = [one for one in settings if one.partition("=")[0] not in ("devices", "memory")]
-    return {
-        "PYGPUKIT_BACKEND": "sim",
-        "PYGPUKIT_SIM_DEVICES": "1",
-        "PYGPUKIT_SIM": ",".join([*kept, f"memory={memory}B"]),
     }
 
 

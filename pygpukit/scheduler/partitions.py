@@ -37,7 +37,9 @@ def partition_limits(
     lend_*: how much of the quota others may use while it lies idle; its own tasks then wait for theirs to end.
     priorities: lowest and highest priority of its tasks. weight: turns at the dispatcher, against other partitions.
     max_streams: most tasks of it that run at a time. isolation: see isolation_levels(): "shared", "sm" for
-    multiprocessors of its own, which needs bandwidth, or "process" for a worker process, which runs one task at a time.
+    multiprocessors of its own, which needs bandwidth, or a worker process, which runs one task at a time: "process",
+    "timesliced" for one that takes turns with those of the other partitions of this level, "mig" for one on an instance
+    of the card, of which the quota is then.
     device: that it is a part of, as a number, a gp.cuda.Device or "cuda:1"; it stays there.
     """
     try:
@@ -78,7 +80,7 @@ def fields_as_asked() -> Iterator[None]:
 
 
 def isolation_levels() -> dict[str, dict[str, bool]]:
-    """By level, what it keeps apart and what not: only "process" and "mig" isolate faults and addresses."""
+    """By level, what it keeps apart and what not: those in a process of their own isolate faults and addresses."""
     head, _, *rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in _core.isolation_table().splitlines()
     ]

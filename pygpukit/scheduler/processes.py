@@ -1,4 +1,4 @@
-"""Worker processes of partitions of isolation "process": one each, started by its first task, replaced when lost."""
+"""Worker processes of partitions: one each, started by its first task, replaced when lost."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 from pygpukit import _core
 from pygpukit.core import records
 from pygpukit.core.device import device_facts
+from pygpukit.core.nvml import MigInstance
+from pygpukit.scheduler import instances
 from pygpukit.worker.errors import WorkerDiedError, WorkerStoppedError
 from pygpukit.worker.parent import START_TIMEOUT_S, Worker
 
+LEVELS = ("process", "timesliced", "mig")  # of isolation, whose tasks run in worker processes
 AVAILABLE = hasattr(socket, "send_fds") and hasattr(os, "memfd_create")  # which Linux has
 _READY, _LOST = range(2)
 _TURN_S = 0.02  # between looks whether a wait for the worker is still wanted
@@ -28,7 +31,8 @@ class WorkerRecord(NamedTuple):
     state: "idle" (there is no process: no task has needed one yet, or it was lost), "starting", "ready", "busy" or
     "closed". pid: 0 while there is none. starts, losses: how often it was started, and lost to a fault, its death or a
     cancelled task. ready_s: how long the last start took, until it could take a task. cause: of the last loss.
-    used_bytes, peak_bytes: of its pool, after the last task. device: that of its partition.
+    used_bytes, peak_bytes: of its pool, after the last task. device: that of its partition. instance: the MIG instance
+    of that device which it has, by its uuid.
     """
 
     partition: str
@@ -41,6 +45,7 @@ class WorkerRecord(NamedTuple):
     used_bytes: int
     peak_bytes: int
     device: int = 0
+    instance: str = ""
 
 
 class PartitionWorker:
@@ -53,18 +58,15 @@ class PartitionWorker:
         self,
         partition: str,
         memory_bytes: Callable[[], int],
-        compute_share: Callable[[], float] = lambda: 0.0,
+        environment: Callable[[], dict[str, str]] = dict,
         device: int = 0,
+        instance: str = "",
     ) -> None:
-        """memory_bytes: what its pool may hold now; 0 = no bound. compute_share: what it may use of the device, from 0
-        to 1, which a server of MPS keeps where there is one; 0 = no bound. device: that its functions begin on."""
+        """memory_bytes: what its pool may hold now; 0 = no bound. environment: asked for more variables at each start.
+        device: of its partition. instance: the one of the device that the process sees alone, where it has one."""
         self.partition, self.memory_bytes, self.device = partition, memory_bytes, device
-        self._process = Worker(
-            f"partition {partition}",
-            start=False,
-            environment=lambda: _mps_limit(compute_share(), device),
-            device=device,
-        )
+        self.instance = instance
+        self._process = Worker(f"partition {partition}", start=False, environment=environment, device=self.device_there)
         self._lock = threading.Lock()  # held by who starts it or has a task in it
         self._state = "idle"
         self._starts = self._losses = self._used_bytes = self._peak_bytes = 0
@@ -74,6 +76,11 @@ class PartitionWorker:
     @property
     def alive(self) -> bool:
         return self._process.alive
+
+    @property
+    def device_there(self) -> int:
+        """The number of its device in the process, which its functions begin on."""
+        return 0 if self.instance else self.device
 
     @contextlib.contextmanager
     def ready(self, stopped: Callable[[], bool]) -> Iterator[Worker]:
@@ -115,6 +122,7 @@ class PartitionWorker:
             self._used_bytes,
             self._peak_bytes,
             self.device,
+            self.instance,
         )
 
     def close(self) -> None:
@@ -203,6 +211,7 @@ class Processes:
     def __init__(self, core: _core.SchedulerCore) -> None:
         self._core = core
         self._workers: dict[str, PartitionWorker] = {}
+        self._instances: dict[str, MigInstance] = {}
         self._lock = threading.Lock()
 
     def call(
@@ -224,14 +233,33 @@ class Processes:
                     limits = getattr(manager.get(partition), "limits", None)
                     return 0 if limits is None or not limits.memory_quota else limits.memory_quota + limits.borrow[0]
 
-                def compute_share() -> float:
+                instance = self._instances.get(partition)
+
+                def environment() -> dict[str, str]:
+                    if instance is not None:
+                        return instances.environment(instance)
                     limits = getattr(manager.get(partition), "limits", None)
-                    return 0.0 if limits is None else limits.compute_share + limits.borrow[1]
+                    # In its turn a worker has the device to itself.
+                    if limits is None or limits.isolation != "process":
+                        return {}
+                    return _mps_limit(limits.compute_share + limits.borrow[1], device)
 
                 device = getattr(getattr(manager.get(partition), "limits", None), "device", 0)
-                worker = PartitionWorker(partition, memory_bytes, compute_share, device)
+                worker = PartitionWorker(
+                    partition, memory_bytes, environment, device, "" if instance is None else instance.uuid
+                )
                 self._workers[partition] = worker
         return worker
+
+    def instances(self) -> dict[str, MigInstance]:
+        """The MIG instances that have a partition, by its id."""
+        with self._lock:
+            return dict(self._instances)
+
+    def place(self, partition: str, instance: MigInstance) -> None:
+        """The worker of a partition, not there yet, is to have an instance."""
+        with self._lock:
+            self._instances[partition] = instance
 
     def records(self) -> list[WorkerRecord]:
         with self._lock:
@@ -241,6 +269,7 @@ class Processes:
         """End the worker of a partition that is gone."""
         with self._lock:
             worker = self._workers.pop(partition, None)
+            self._instances.pop(partition, None)
         if worker is not None:
             worker.close()
 
@@ -255,4 +284,5 @@ class Processes:
     def _all_gone(self) -> list[PartitionWorker]:
         with self._lock:
             workers, self._workers = list(self._workers.values()), {}
+            self._instances.clear()  # others may have them now
         return workers

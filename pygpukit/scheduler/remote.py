@@ -44,6 +44,10 @@ class RemoteCall(runner.Elsewhere):
             positional = [sender.encode(f"argument {place}", value) for place, value in enumerate(args)]
             named = [sender.encode(f"argument {name}", value) for name, value in kwargs.items()]
             for what, array in sender.arrays:
+                if worker.instance:
+                    raise TypeError(
+                        f"{what} is an array of this process's device, not of the instance; pass .to_numpy()"
+                    )
                 if not array.is_contiguous():
                     raise TypeError(f"{what} is not C-contiguous; pass .contiguous() and copy back")
         except (TypeError, RecursionError) as error:
@@ -126,7 +130,8 @@ class RemoteCall(runner.Elsewhere):
                     "name": name,
                     **limits,
                     "memory": worker.memory_bytes(),
-                    "device": worker.device,
+                    "device": worker.device_there,
+                    "instance": worker.instance,
                     "segments": handover.segments,
                     "arrays": handover.descriptions,
                     "exports": list(handover.exports),

@@ -8,7 +8,7 @@ import itertools
 import math
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, SupportsFloat, SupportsIndex, cast
 
@@ -18,7 +18,8 @@ from pygpukit.core import sharing
 from pygpukit.core.backend import ensure, is_inherited
 from pygpukit.core.device import get_device_info
 from pygpukit.core.errors import InvalidSpecError
-from pygpukit.scheduler import live, processes, request, units
+from pygpukit.core.nvml import MigInstance
+from pygpukit.scheduler import instances, live, processes, request, units
 from pygpukit.scheduler.desk import Desk
 from pygpukit.scheduler.forked import Inherited
 from pygpukit.scheduler.functions import name_of
@@ -238,26 +239,35 @@ class Scheduler(SchedulerViews):
 
     # ---- partitions ----
 
-    def create_partition(self, partition_id: str, *, name: str | None = None, **limits: Any) -> None:
+    def create_partition(
+        self, partition_id: str, *, name: str | None = None, instance: str | None = None, **limits: Any
+    ) -> None:
         """Keep a part of the device for the tasks of submit(partition=partition_id).
 
         limits: as of partition_limits(). Tasks without a partition share what no partition keeps. With isolation="sm"
         its tasks have multiprocessors to themselves, as many as `bandwidth` comes to, rounded up: partitions.get() and
-        snapshot() tell how many. Tasks under way keep to the old division until they end. Raises InvalidSpecError
-        naming the field; nothing changes then.
+        snapshot() tell how many. Tasks under way keep to the old division until they end. instance: with isolation
+        "mig", the uuid of the one to take; None = the first that no partition has. Raises InvalidSpecError naming the
+        field; nothing changes then.
         """
         label = partition_id if name is None else units.parse_text(name, "name")
         identity = units.parse_text(partition_id, "partition_id")
-        limits_of_partition = partition_limits(**limits)
         ensure()
+        placed = None
+        if instance is not None or limits.get("isolation") == "mig":
+            placed = self._instance(instance, limits)
+            limits = instances.limits_on(placed, limits)
+        limits_of_partition = partition_limits(**limits)
         if processes.AVAILABLE:
             self.core.offer_processes()
-            self._has_processes |= limits_of_partition.isolation == "process"
+            self._has_processes |= limits_of_partition.isolation in processes.LEVELS
         with fields_as_asked():
             self.partitions.create_partition(identity, label, limits_of_partition)
         if limits_of_partition.isolation == "sm":
             sharing.divide()
         self._desk.processes.end(identity)  # of an earlier partition of this id
+        if placed is not None:
+            self._desk.processes.place(identity, placed)
         self._adjusted()
 
     def resize_partition(self, partition_id: str, **limits: Any) -> None:
@@ -271,9 +281,21 @@ class Scheduler(SchedulerViews):
         if partition is not None:
             limits.setdefault("isolation", partition.limits.isolation)
             limits.setdefault("device", partition.limits.device)
+            if (placed := self._desk.processes.instances().get(identity)) is not None:
+                limits = instances.limits_on(placed, limits)
         with fields_as_asked():
             self.partitions.resize_partition(identity, partition_limits(**limits))
         self._adjusted()
+
+    def _instance(self, asked: str | None, limits: Mapping[str, Any]) -> MigInstance:
+        """The instance for a new partition. Raises InvalidSpecError."""
+        if limits.get("isolation") != "mig":
+            raise InvalidSpecError(f"instance={asked!r} is for isolation='mig'; leave it out, or say so", "instance")
+        device = units.parse_device(limits.get("device", 0))
+        taken = [
+            one.uuid for scheduler in live.all_schedulers() for one in scheduler._desk.processes.instances().values()
+        ]
+        return instances.choose(asked, device, taken)
 
     def set_partition_share(self, partition_id: str, bandwidth: SupportsFloat) -> None:
         """Keep another share of the device, from 0 to 1, for a partition; its other limits stay as they are.

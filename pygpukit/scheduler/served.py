@@ -58,7 +58,7 @@ def _run(request: dict[str, Any], descriptors: list[int]) -> tuple[dict[str, Any
         error = task._error
         if error is None:
             native.synchronize()  # it may have used other streams; the parent reads as soon as it has the answer
-            answer, lent = _answer(task._value, arguments, request["name"])
+            answer, lent = _answer(task._value, arguments, request)
             return {**answer, "used": used, "lost": faults.lost() is not None}, lent
     except BaseException as raised:  # the answer says so, whatever it is
         error = raised
@@ -102,10 +102,12 @@ def _limit_pool(memory: int) -> None:
         _limit = limit
 
 
-def _answer(value: Any, arguments: list[Any], name: str) -> tuple[dict[str, Any], list[int]]:
+def _answer(value: Any, arguments: list[Any], request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
     """A result as it travels: arrays that are arguments by their place, other arrays by their segments."""
     sender = _ResultSender(arguments)
-    tree = sender.encode(f"the result of {name}", value)
+    tree = sender.encode(f"the result of {request['name']}", value)
+    if request["instance"] and sender.arrays:
+        raise TypeError(f"{sender.arrays[0][0]} is an array of the instance; return .to_numpy()")
     handover = Handover([(what, _own(array)) for what, array in sender.arrays])
     _lent.callback(handover.close)
     descriptions, file = host.pack(sender.hosts)

@@ -133,7 +133,7 @@ def test_work_and_results_are_those_of_any_task(scheduler):
     [
         ({"bandwidth": 0.6, "isolation": "sm"}, "are free, and a group of them stays"),
         ({"isolation": "sm"}, "give bandwidth more than 0"),
-        ({"bandwidth": 0.1, "isolation": "mig"}, "'mig' is not available"),
+        ({"bandwidth": 0.1, "isolation": "mig"}, "'mig' needs an instance on device 0: MIG is off"),
     ],
 )
 def test_what_cannot_be_had_changes_nothing(scheduler, limits, text):

@@ -14,6 +14,7 @@ enum Op {
         account: usize,
         kept: [u64; 2],
         more: [u64; 2],
+        brings: [u64; 2],
     },
     Reserve {
         account: usize,
@@ -28,7 +29,8 @@ fn op() -> impl Strategy<Value = Op> {
     let account = 0usize..4;
     let amounts = || [0u64..60, 0u64..30];
     prop_oneof![
-        2 => (account.clone(), amounts(), amounts()).prop_map(|(account, kept, more)| Op::Open { account, kept, more }),
+        2 => (account.clone(), amounts(), amounts(), prop_oneof![Just([0, 0]), amounts()])
+            .prop_map(|(account, kept, more, brings)| Op::Open { account, kept, more, brings }),
         5 => (account, amounts()).prop_map(|(account, asked)| Op::Reserve { account, asked }),
         4 => (0usize..64).prop_map(|which| Op::Release { which }),
     ]
@@ -43,8 +45,8 @@ fn reservation(amounts: [u64; 2]) -> Reservation {
 
 #[derive(Clone, Default)]
 struct Model {
-    /// (kept, cap) by account.
-    bounds: [([u64; 2], [u64; 2]); 4],
+    /// (kept, cap, brings) by account.
+    bounds: [([u64; 2], [u64; 2], [u64; 2]); 4],
     held: Vec<(usize, [u64; 2])>,
 }
 
@@ -55,7 +57,10 @@ impl Model {
     }
 
     fn holds(&self) -> bool {
-        (0..2).all(|r| (0..4).map(|a| self.used(a)[r].max(self.bounds[a].0[r])).sum::<u64>() <= TOTAL[r])
+        (0..2).all(|r| {
+            let there = TOTAL[r] + self.bounds.iter().map(|bounds| bounds.2[r]).sum::<u64>();
+            (0..4).map(|a| self.used(a)[r].max(self.bounds[a].0[r])).sum::<u64>() <= there
+        })
     }
 }
 
@@ -69,10 +74,10 @@ proptest! {
         for op in ops {
             let mut next = model.clone();
             match op {
-                Op::Open { account, kept, more } => {
+                Op::Open { account, kept, more, brings } => {
                     let cap = [kept[0] + more[0], kept[1] + more[1]];
-                    next.bounds[account] = (kept, cap);
-                    let bounds = Account { kept: reservation(kept), cap: reservation(cap) };
+                    next.bounds[account] = (kept, cap, brings);
+                    let bounds = Account { kept: reservation(kept), cap: reservation(cap), brings: reservation(brings) };
                     let done = ledger.open(account, bounds).is_ok();
                     prop_assert_eq!(done, next.holds());
                     if done {

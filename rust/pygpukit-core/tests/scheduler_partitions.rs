@@ -180,7 +180,7 @@ fn a_worker_runs_one_task_at_a_time_and_a_level_stays() {
     };
     let refused = table.with_partitions(0, |partitions| partitions.create("p", "p", limits()));
     assert_eq!(refused.unwrap_err().field, "isolation", "nobody has offered it");
-    table.with_partitions(0, |partitions| partitions.offer(Isolation::Process));
+    table.with_partitions(0, |partitions| partitions.offer_workers());
     create(&mut table, "p", limits());
     for id in ["a", "b"] {
         let task = asks(id, 10, 0);

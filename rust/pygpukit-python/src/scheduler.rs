@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pygpukit_core::clock::MonotonicClock;
 use pygpukit_core::lock::Lock;
-use pygpukit_core::partition::{Isolation, Reservation};
+use pygpukit_core::partition::Reservation;
 use pygpukit_core::ring::Ring;
 use pygpukit_core::scheduler as core;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
@@ -389,8 +389,7 @@ impl SchedulerCore {
 
     /// Partitions may have a worker process from now on: the caller asks worker_partition() where to run each task.
     fn offer_processes(&self) {
-        self.scheduler
-            .partitions(|partitions| partitions.offer(Isolation::Process));
+        self.scheduler.partitions(|partitions| partitions.offer_workers());
     }
 
     /// The id of the partition that tasks of this one are in ("" is the default), if they run in a worker process.

@@ -6,13 +6,13 @@ pub enum Isolation {
     /// Streams of one context; kernels of several partitions run side by side.
     #[default]
     Shared,
-    /// Slices of kernels take turns; one partition's at a time.
+    /// A worker process; those of one device take turns, a task of one at a time.
     Timesliced,
     /// A green context: streaming multiprocessors of its own.
     Sm,
     /// A worker process.
     Process,
-    /// A hardware instance.
+    /// A worker process on a hardware instance of the card, which is a device of its own.
     Mig,
 }
 
@@ -39,14 +39,19 @@ impl Isolation {
         Isolation::ALL.into_iter().find(|level| level.name() == name)
     }
 
+    /// Whether its tasks run in a worker process.
+    pub const fn in_worker(self) -> bool {
+        matches!(self, Isolation::Timesliced | Isolation::Process | Isolation::Mig)
+    }
+
     /// Whether it keeps each thing of `ISOLATED` apart.
     pub const fn isolates(self) -> [bool; ISOLATED.len()] {
         match self {
             Isolation::Shared => [false, false, false, true, false, false],
-            Isolation::Timesliced => [true, true, false, true, false, false],
+            Isolation::Timesliced => [true; 6], // from each other: what else is on the device runs beside them
             Isolation::Sm => [true, false, false, true, false, false],
             Isolation::Process => [false, false, false, true, true, true],
-            Isolation::Mig => [true, true, true, true, true, true],
+            Isolation::Mig => [true; 6],
         }
     }
 }
@@ -91,7 +96,7 @@ mod tests {
     #[test]
     fn only_processes_and_instances_isolate_faults_and_addresses() {
         for level in Isolation::ALL {
-            let apart = matches!(level, Isolation::Process | Isolation::Mig);
+            let apart = level.in_worker();
             assert_eq!(level.isolates()[4..], [apart, apart], "{level:?}");
         }
     }

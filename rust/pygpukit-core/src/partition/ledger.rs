@@ -1,7 +1,7 @@
 //! The ledger of reserved memory and compute share, by account: all of a request is taken or nothing.
 //!
 //! Each account keeps `kept` for itself, whether it uses it or not, and never goes over `cap`. What holds at every step, for each
-//! resource: sum over the accounts of max(used, kept) <= total.
+//! resource: sum over the accounts of max(used, kept) <= total, what accounts bring with them included.
 
 /// What one task holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,12 +59,14 @@ pub struct Shortage {
 type Amounts = [u64; 2];
 
 /// The bounds of one account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Never lent.
     pub kept: Reservation,
     /// Never exceeded.
     pub cap: Reservation,
+    /// More than there would be without it.
+    pub brings: Reservation,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +74,7 @@ struct Books {
     used: Amounts,
     kept: Amounts,
     cap: Amounts,
+    brings: Amounts,
 }
 
 impl Books {
@@ -109,12 +112,13 @@ impl Ledger {
             self.accounts.resize(account + 1, Books::default());
         }
         let mut books = self.accounts[account];
-        (books.kept, books.cap) = (bounds.kept.amounts(), bounds.cap.amounts());
-        let (mut committed, mut kept) = (self.committed, self.kept);
+        (books.kept, books.cap, books.brings) = (bounds.kept.amounts(), bounds.cap.amounts(), bounds.brings.amounts());
+        let (mut committed, mut kept, mut total) = (self.committed, self.kept, self.total);
         for resource in Resource::ALL {
             let i = resource as usize;
             let others = committed[i] - self.accounts[account].committed(i);
-            let available = self.total[i] - others;
+            total[i] = total[i] - self.accounts[account].brings[i] + books.brings[i];
+            let available = total[i].saturating_sub(others);
             if books.committed(i) > available {
                 return Err(Shortage {
                     resource,
@@ -126,7 +130,8 @@ impl Ledger {
             committed[i] = others + books.committed(i);
             kept[i] = kept[i] - self.accounts[account].kept[i] + books.kept[i];
         }
-        (self.accounts[account], self.committed, self.kept) = (books, committed, kept);
+        (self.accounts[account], self.committed) = (books, committed);
+        (self.kept, self.total) = (kept, total);
         Ok(())
     }
 
@@ -301,6 +306,7 @@ mod tests {
             let account = Account {
                 kept: ask(kept, 0),
                 cap: ask(cap, 10),
+                ..Account::default()
             };
             ledger.open(i, account).unwrap();
         }
@@ -343,6 +349,7 @@ mod tests {
         let bounds = |kept, cap| Account {
             kept: ask(kept, 0),
             cap: ask(cap, 10),
+            ..Account::default()
         };
         assert_eq!(ledger.open(1, bounds(41, 50)).unwrap_err().available, 40);
         ledger.open(1, bounds(40, 50)).unwrap();

@@ -63,10 +63,16 @@ impl Limits {
 
     /// Most tasks inside it at a time: a worker process runs one after the other.
     pub fn streams(&self) -> u32 {
-        match self.isolation {
-            Isolation::Process => 1,
-            _ => self.max_streams,
+        if self.isolation.in_worker() {
+            1
+        } else {
+            self.max_streams
         }
+    }
+
+    /// Its quota is of an instance of its own, and nobody else's.
+    pub(super) fn brings(&self) -> bool {
+        self.isolation == Isolation::Mig
     }
 
     pub(super) fn account(&self) -> Account {
@@ -78,6 +84,11 @@ impl Limits {
             cap: Reservation {
                 memory_bytes: self.memory_bytes.saturating_add(self.borrow.memory_bytes),
                 share_ppm: self.share_ppm.saturating_add(self.borrow.share_ppm),
+            },
+            brings: if self.brings() {
+                self.quota()
+            } else {
+                Reservation::default()
             },
         }
     }
@@ -93,6 +104,10 @@ impl Limits {
         if self.lend.memory_bytes > self.memory_bytes || self.lend.share_ppm > self.share_ppm {
             let (lend, quota) = (self.lend, self.quota());
             return err("lend", format!("{lend:?} is more than the quota, {quota:?}"));
+        }
+        if self.brings() && !(self.lend.is_empty() && self.borrow.is_empty()) {
+            let field = if self.lend.is_empty() { "borrow" } else { "lend" };
+            return err(field, "an instance has nothing in common with others; give 0".into());
         }
         let (lowest, highest) = self.priorities;
         if lowest > highest {

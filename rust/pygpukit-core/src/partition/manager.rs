@@ -139,6 +139,12 @@ impl PartitionManager {
         }
     }
 
+    /// Partitions may have a worker process: whoever runs their tasks starts it.
+    pub fn offer_workers(&mut self) {
+        let levels = Isolation::ALL.into_iter().filter(|level| level.in_worker());
+        levels.for_each(|level| self.offer(level));
+    }
+
     /// A new partition. Err, and no change, when an id is taken, a limit makes no sense, more would be promised than there is, or
     /// tasks hold what it is to keep.
     pub fn create(&mut self, id: &str, name: &str, limits: Limits) -> Result<(), SpecError> {
@@ -214,11 +220,9 @@ impl PartitionManager {
             );
             return Err(SpecError::new("partition", message));
         }
-        let nothing = Account {
-            kept: Reservation::default(),
-            cap: Reservation::default(),
-        };
-        self.ledger_mut(slot).open(slot, nothing).expect("it keeps nothing");
+        self.ledger_mut(slot)
+            .open(slot, Account::default())
+            .expect("it keeps nothing");
         self.ids.remove(id);
         if self.default == slot {
             self.default = DEFAULT_SLOT;
@@ -265,7 +269,7 @@ impl PartitionManager {
 
     pub fn stats(&self) -> PartitionStats {
         let mut promised = [0u64; 3];
-        for &slot in self.ids.values() {
+        for &slot in self.ids.values().filter(|&&slot| !self.at(slot).limits.brings()) {
             for (sum, (_, of, _)) in promised.iter_mut().zip(QUOTAS) {
                 *sum += of(&self.at(slot).limits);
             }
@@ -345,6 +349,18 @@ impl PartitionManager {
         self.at(slot).limits.device as usize
     }
 
+    /// The slots of the partitions of a device whose workers take turns.
+    pub(crate) fn turns(&self, device: usize) -> impl Iterator<Item = usize> + '_ {
+        let there =
+            move |limits: &Limits| limits.isolation == Isolation::Timesliced && limits.device as usize == device;
+        self.all_slots().filter(move |&slot| there(&self.at(slot).limits))
+    }
+
+    /// Of every partition, in their order.
+    pub(crate) fn all_slots(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.slots.len()).filter(|&slot| self.slots[slot].is_some())
+    }
+
     /// It is no partition's: its tasks have what none keeps.
     pub(crate) fn is_rest(&self, slot: usize) -> bool {
         slot < self.config.devices()
@@ -353,7 +369,7 @@ impl PartitionManager {
     /// The partition whose tasks those of this id are (the empty one is the default), if they run in a worker process.
     pub fn worker_partition(&self, id: &str) -> Option<&str> {
         let partition = self.at(self.slot_of(id).ok()?);
-        (partition.limits.isolation == Isolation::Process).then_some(&*partition.id)
+        partition.limits.isolation.in_worker().then_some(&*partition.id)
     }
 
     pub(crate) fn at(&self, slot: usize) -> &Partition {
@@ -413,7 +429,13 @@ impl PartitionManager {
             let message = format!("no device {device}; this scheduler has {count}, from 0 on");
             return Err(SpecError::new("device", message));
         }
-        let there = |&&other: &&usize| Some(other) != slot && self.at(other).limits.device == device;
+        if limits.brings() {
+            return Ok(()); // out of an instance of its own
+        }
+        let there = |&&other: &&usize| {
+            let others = &self.at(other).limits;
+            Some(other) != slot && others.device == device && !others.brings()
+        };
         for (total, (field, of, words)) in self.promisable(device as usize).into_iter().zip(QUOTAS) {
             let others = self.ids.values().filter(there);
             let left = total - others.map(|&other| of(&self.at(other).limits)).sum::<u64>();
@@ -453,8 +475,8 @@ fn opened(config: &PartitionConfig, device: usize) -> (Ledger, Option<Partition>
         share_ppm: config.total_share_ppm,
     };
     let everything = Account {
-        kept: Reservation::default(),
         cap,
+        ..Account::default()
     };
     let mut ledger = Ledger::new(cap.memory_bytes, cap.share_ppm);
     ledger.open(device, everything).expect("it keeps nothing");

@@ -11,7 +11,7 @@ use super::room::Fit;
 use super::spec::TaskSpec;
 use super::table::TaskTable;
 use super::task::Task;
-use crate::partition::{Isolation, PartitionManager, Site, SpecError, DEFAULT_SLOT};
+use crate::partition::{PartitionManager, Site, SpecError, DEFAULT_SLOT};
 use std::cmp::Reverse;
 
 impl TaskTable {
@@ -72,7 +72,7 @@ impl TaskTable {
     }
 
     fn runs_elsewhere(&self, slot: usize) -> bool {
-        self.partitions.at(slot).limits.isolation == Isolation::Process
+        self.partitions.at(slot).limits.isolation.in_worker()
     }
 
     /// Admits what fits, in service order, on the devices where something has changed.
@@ -123,18 +123,19 @@ impl TaskTable {
     pub fn with_partitions<T>(&mut self, now: u64, change: impl FnOnce(&mut PartitionManager) -> T) -> T {
         self.advance(now);
         let result = change(&mut self.partitions);
+        for slot in self.partitions.all_slots().collect::<Vec<_>>() {
+            self.open_or_close(slot);
+        }
         for key in self.tasks.keys() {
             // Rejecting one may end others, and forget them.
             let Some(task) = self.tasks.get(key).filter(|task| task.entered) else {
                 continue;
             };
-            let (slot, queued) = (task.slot(), task.phase == Phase::Queued);
-            let refusal = if queued {
+            let refusal = if task.phase == Phase::Queued {
                 self.never(&task.spec, &task.site)
             } else {
                 None
             };
-            self.open_or_close(slot);
             if let Some(refusal) = refusal {
                 self.reject(key, refusal, now);
             }

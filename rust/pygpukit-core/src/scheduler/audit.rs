@@ -70,6 +70,15 @@ impl TaskTable {
                 return Err(format!("{tasks} tasks, {occupied} occupied in {partition:?}"));
             }
         }
+        for device in 0..self.devices.len() {
+            let inside = |slot: &usize| self.partitions.at(*slot).occupied > 0;
+            let turns: Vec<usize> = self.partitions.turns(device).filter(inside).collect();
+            if turns.len() > 1 {
+                return Err(format!(
+                    "the workers of slots {turns:?} have their turn at a time on device {device}"
+                ));
+            }
+        }
         let inside = keys.iter().filter(|&&key| self.tasks[key].occupied).count();
         if self.occupied.len() != inside || !self.occupied.iter().all(|&key| self.tasks[key].occupied) {
             return Err(format!(

@@ -5,7 +5,6 @@ use super::key::Key;
 use super::phase::Phase;
 use super::reason::Reason;
 use super::table::TaskTable;
-use crate::partition::Isolation;
 
 impl TaskTable {
     /// Holds an unfinished task back until `resume`; false when it was paused already. One that waits goes on waiting and holds nobody
@@ -23,7 +22,7 @@ impl TaskTable {
         match phase {
             Phase::Running => {
                 let partition = self.partitions.at(slot);
-                if partition.limits.isolation == Isolation::Process {
+                if partition.limits.isolation.in_worker() {
                     let (id, partition) = (id.to_string(), partition.id.to_string());
                     return Err(TaskError::Elsewhere { id, partition });
                 }

@@ -302,7 +302,7 @@ impl TaskTable {
     /// The partition that a task is in, if it has a name and its tasks run in this process.
     pub fn partition_here(&self, id: &str) -> Option<&str> {
         let partition = self.partitions.at(self.tasks[self.find(id)?].slot());
-        let here = partition.limits.isolation != Isolation::Process && !partition.id.is_empty();
+        let here = !partition.limits.isolation.in_worker() && !partition.id.is_empty();
         here.then_some(&partition.id)
     }
 

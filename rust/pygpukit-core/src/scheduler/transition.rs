@@ -7,6 +7,7 @@ use super::reason::Reason;
 use super::record::{Move, Transition};
 use super::table::TaskTable;
 use super::waiting::WaitingLines;
+use crate::partition::Isolation;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
@@ -148,9 +149,17 @@ impl TaskTable {
         }
     }
 
-    /// Starts no more tasks of a partition while all its streams are in use.
+    /// Starts no more tasks of a partition while all its streams are in use, or another's worker has its turn.
     pub(super) fn open_or_close(&mut self, slot: usize) {
         let partition = self.partitions.at(slot);
+        if partition.limits.isolation == Isolation::Timesliced {
+            let slots: Vec<usize> = self.partitions.turns(partition.limits.device as usize).collect();
+            let free = slots.iter().all(|&slot| self.partitions.at(slot).occupied == 0);
+            for slot in slots {
+                self.admitted.set_open(slot, free);
+            }
+            return;
+        }
         let open = partition.occupied < partition.limits.streams();
         self.admitted.set_open(slot, open);
     }

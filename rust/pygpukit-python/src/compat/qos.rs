@@ -332,6 +332,7 @@ fn empty(total: Reservation) -> Books {
         let bounds = Account {
             kept: Reservation::default(),
             cap: total,
+            ..Account::default()
         };
         ledger.open(account, bounds).expect("it keeps nothing");
     }
