@@ -495,6 +495,9 @@ def program_finish(exit_code: int) -> None:
 def program_calls() -> int:
     """Address of the table of calls, for PYGPUKIT_PROGRAM_CALLS, in hexadecimal."""
 
+def program_library(function: int) -> None:
+    """Address of what does the functions of libraries: int (const char *function, void *const *memory, const long long *integers, const double *numbers), 0 when it is done."""
+
 def program_image(unit: str, image: bytes) -> None:
     """Device code of a part of the program; loaded when it is first used."""
 

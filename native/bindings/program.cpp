@@ -19,6 +19,7 @@ void bind_program(py::module_ &m) {
       py::arg("report"));
   m.def("program_finish", program::finish, py::arg("exit_code"), py::call_guard<py::gil_scoped_release>());
   m.def("program_calls", program::calls);
+  m.def("program_library", program::give_library, py::arg("function"));
   m.def(
       "program_image",
       [](const std::string &unit, const py::bytes &image) { program::give_image(unit, std::string(image)); },

@@ -197,7 +197,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
   of.multiProcessorCount = info.multiprocessor_count;
   of.memoryClockRate = info.memory_clock_khz;
   of.memoryBusWidth = info.memory_bus_bits;
-  of.l2CacheSize = info.l2_bytes;
+  // What a program asks to have kept there is advice.
+  of.l2CacheSize = of.persistingL2CacheMaxSize = of.accessPolicyMaxWindowSize = info.l2_bytes;
   of.maxThreadsPerMultiProcessor = info.max_threads_per_multiprocessor;
   of.sharedMemPerMultiprocessor = static_cast<size_t>(info.max_shared_per_multiprocessor_bytes);
   of.sharedMemPerBlockOptin = static_cast<size_t>(info.max_shared_per_block_optin_bytes);

@@ -171,6 +171,20 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *prope
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return pools().erase(pool) ? cudaSuccess : fail(cudaErrorInvalidValue, "there is no such pool");
 }
+// A pool's memory is reached by its device's peers as all other memory is.
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *access, size_t count) {
+  if (!pools().count(pool)) return fail(cudaErrorInvalidValue, "there is no such pool");
+  for (size_t i = 0; i < count; ++i) {
+    const int peer = access[i].location.id;
+    if (access[i].location.type != cudaMemLocationTypeDevice || peer == pools()[pool].device) continue;
+    const int before = thread().device;
+    cudaError_t failed = cudaSetDevice(peer);
+    if (failed == cudaSuccess) failed = check(driver().peer_enable(pools()[pool].device));
+    cudaSetDevice(before);
+    if (failed != cudaSuccess) return failed;
+  }
+  return cudaSuccess;
+}
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
   return pools().count(pool) ? cudaSuccess : fail(cudaErrorInvalidValue, "there is no such pool");
 }

@@ -20,4 +20,10 @@ void give_image(const std::string &unit, const std::string &image);
 void give_symbol(const std::string &library, uint64_t offset, int kind, const std::string &name,
                  const std::string &unit, uint64_t bytes, const std::string &file, int line);
 
+// Does a function of a library, by its name, on memory of the host; 0 when it is done. The process's own, so that it
+// may be Python's.
+using LibraryFunction = int (*)(const char *function, void *const *memory, const long long *integers,
+                                const double *numbers);
+void give_library(uint64_t function);
+
 }  // namespace pk::program

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.linux import die_with_parent
+from pygpukit.program import libraries
 
 
 def main(parent: int, order: int, report: int) -> None:
@@ -42,6 +43,7 @@ def main(parent: int, order: int, report: int) -> None:
     os.set_inheritable(report, False)
     os.environ["PYGPUKIT_PROGRAM_CALLS"] = hex(native.program_calls())
     native.program_start(report)
+    libraries.install()
     _run(words["library"], words["arguments"])
 
 

@@ -45,42 +45,42 @@ inline void pk_launch_stub(const void *stub, Parameters &...parameters) {
 }
 inline void pk_launch_configured(const void *stub, void **arguments) { pk_launch_pointers(stub, arguments, nullptr); }
 
-// ---- memory of any type
+// ---- memory of any type, of constants, too: hence C's casts
 template <class T>
 inline cudaError_t cudaMalloc(T **pointer, size_t bytes, pk_place at = pk_place()) {
-  return cudaMalloc(reinterpret_cast<void **>(pointer), bytes, at);
+  return cudaMalloc((void **)pointer, bytes, at);
 }
 template <class T>
 inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal,
                                      pk_place at = pk_place()) {
-  return cudaMallocManaged(reinterpret_cast<void **>(pointer), bytes, flags, at);
+  return cudaMallocManaged((void **)pointer, bytes, flags, at);
 }
 template <class T>
 inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned flags = cudaHostAllocDefault,
                                   pk_place at = pk_place()) {
-  return cudaHostAlloc(reinterpret_cast<void **>(pointer), bytes, flags, at);
+  return cudaHostAlloc((void **)pointer, bytes, flags, at);
 }
 template <class T>
 inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned flags, pk_place at = pk_place()) {
-  return cudaHostAlloc(reinterpret_cast<void **>(pointer), bytes, flags, at);
+  return cudaHostAlloc((void **)pointer, bytes, flags, at);
 }
 template <class T>
 inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsigned flags, pk_place at = pk_place()) {
-  return cudaHostGetDevicePointer(reinterpret_cast<void **>(device), host, flags, at);
+  return cudaHostGetDevicePointer((void **)device, host, flags, at);
 }
 template <class T>
 inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width_bytes, size_t height,
                                    pk_place at = pk_place()) {
-  return cudaMallocPitch(reinterpret_cast<void **>(pointer), pitch, width_bytes, height, at);
+  return cudaMallocPitch((void **)pointer, pitch, width_bytes, height, at);
 }
 template <class T>
 inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream, pk_place at = pk_place()) {
-  return cudaMallocAsync(reinterpret_cast<void **>(pointer), bytes, stream, at);
+  return cudaMallocAsync((void **)pointer, bytes, stream, at);
 }
 template <class T>
 inline cudaError_t cudaMallocFromPoolAsync(T **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream,
                                            pk_place at = pk_place()) {
-  return cudaMallocFromPoolAsync(reinterpret_cast<void **>(pointer), bytes, pool, stream, at);
+  return cudaMallocFromPoolAsync((void **)pointer, bytes, pool, stream, at);
 }
 inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocation where, unsigned,
                                         cudaStream_t stream = 0, pk_place at = pk_place()) {

@@ -10,6 +10,9 @@
     (grid, block, shared_bytes, stream))                                                                               \
   X(void, pk_launch_pointers, (const void *stub, void **arguments, const char *pointers),                              \
     (stub, arguments, pointers))                                                                                       \
+  X(int, pk_library,                                                                                                   \
+    (const char *function, void *const *memory, const long long *integers, const double *numbers),                     \
+    (function, memory, integers, numbers))                                                                             \
   /* errors */                                                                                                         \
   X(cudaError_t, cudaGetLastError, (), ())                                                                             \
   X(cudaError_t, cudaPeekAtLastError, (), ())                                                                          \
@@ -81,6 +84,8 @@
   X(cudaError_t, cudaMemPoolGetAttribute, (cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value),                \
     (pool, attribute, value))                                                                                          \
   X(cudaError_t, cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t bytes), (pool, bytes))                                 \
+  X(cudaError_t, cudaMemPoolSetAccess, (cudaMemPool_t pool, const cudaMemAccessDesc *access, size_t count),            \
+    (pool, access, count))                                                                                             \
   /* copies and fills */                                                                                               \
   X(cudaError_t, cudaMemcpy, (void *to, const void *from, size_t bytes, cudaMemcpyKind kind), (to, from, bytes, kind)) \
   X(cudaError_t, cudaMemcpyAsync,                                                                                      \
@@ -240,7 +245,8 @@
     (cudaMipmappedArray_t * array, const cudaChannelFormatDesc *format, cudaExtent extent, unsigned levels,            \
      unsigned flags = 0),                                                                                              \
     (array, format, extent, levels, flags))                                                                            \
-  X(cudaError_t, cudaGetMipmappedArrayLevel, (cudaArray_t * array, cudaMipmappedArray_const_t mipmapped, unsigned level), \
+  X(cudaError_t, cudaGetMipmappedArrayLevel,                                                                           \
+    (cudaArray_t * array, cudaMipmappedArray_const_t mipmapped, unsigned level),                                       \
     (array, mipmapped, level))                                                                                         \
   X(cudaError_t, cudaFreeArray, (cudaArray_t array), (array))                                                          \
   X(cudaError_t, cudaFreeMipmappedArray, (cudaMipmappedArray_t array), (array))                                        \
