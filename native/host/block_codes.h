@@ -1,6 +1,7 @@
 // block_codes.h: blocks of weights as codes and scales, for products of whole numbers: a family of types in each part.
 // pair(n) is the codes 64 n to 64 n + 63. scaled(x, unit) has the scales of the codes times those of x, lanes(scaled,
-// n) the ones of pair(n). What a type adds to its codes comes to `shift`, which added(shift) adds up.
+// n) the ones of pair(n). What a type adds to its codes, for some rows of x, comes to its Shifts: all() is told of each
+// block, one() of each block and row.
 #pragma once
 #include "host/codes.h"
 #include "host/formats.h"
@@ -64,37 +65,47 @@ struct Scaled {
   float scale[kLanes];
 };
 
+struct NoShifts {
+  template <typename Block>
+  PK_INLINE void all(const Block &, const CodedRows &, int64_t, int64_t) {}
+  template <typename All>
+  PK_INLINE void one(int, const All &) {}
+  PK_INLINE float added_to(float sum, int64_t, int) const { return sum; }
+};
+
 // ---- Q4_0 to Q8_0: two blocks at a time ----
 
 template <int kBlockBytes, int kLessThan>
 struct Twins {
   static constexpr int kElements = 64, kBytes = 2 * kBlockBytes, kBlock = kBlockBytes, kLess = kLessThan;
-  static constexpr bool kShifts = false;
+  template <int kRows>
+  using Shifts = NoShifts;
   const uint8_t *at;
   Lanes scales;  // of the first block, and of the second
   PK_INLINE explicit Twins(const uint8_t *from) : at(from), scales(halves(half(from), half(from + kBlockBytes))) {}
-  PK_INLINE Lanes scaled(const Codes &x, int64_t unit, Lanes &) const {
-    return scales * load(x.scale_lanes + unit * kLanes);
-  }
+  PK_INLINE Lanes scaled(const Codes &x, int64_t unit) const { return scales * load(x.scale_lanes + unit * kLanes); }
   static PK_INLINE Lanes lanes(const Lanes &all, int) { return all; }
 };
-// With a number that is added to the codes times the scale.
+// With a number that is added to the codes times the scale, for all rows that lie together at once.
 template <int kBlockBytes>
 struct Raised : Twins<kBlockBytes, kNothing> {
-  static constexpr bool kShifts = true;
   using Twins<kBlockBytes, kNothing>::at;
   Lanes raises;
   PK_INLINE explicit Raised(const uint8_t *from)
       : Twins<kBlockBytes, kNothing>(from), raises(halves(half(from + 2), half(from + kBlockBytes + 2))) {}
-  PK_INLINE Lanes scaled(const Codes &x, int64_t unit, Lanes &shift) const {
-    shift = shift + raises * load(x.sum_lanes + unit * kLanes);
-    return Twins<kBlockBytes, kNothing>::scaled(x, unit, shift);
-  }
-  static PK_INLINE float added(const Lanes &shift) {
-    float sums[kLanes];
-    store(sums, shift);
-    return sums[0] + sums[kLanes / 2];
-  }
+  template <int kRows>
+  struct Shifts : NoShifts {
+    Lanes sums = every(0);
+    PK_INLINE void all(const Raised &block, const CodedRows &x, int64_t first, int64_t unit) {
+      sums = sums + block.raises * load(x.sum_lanes(first, unit));
+    }
+    PK_INLINE float added_to(float sum, int64_t first, int row) const {
+      float stored[kLanes];
+      store(stored, sums);
+      const int64_t lane = first % kTogether + row;
+      return sum + (stored[lane] + stored[kTogether + lane]);
+    }
+  };
 };
 
 PK_INLINE Step halves_of(const uint8_t *from) {
@@ -133,27 +144,33 @@ struct Q8_0_Codes : Twins<34, 7> {
 template <int kBlockBytes>
 struct Lowered {
   static constexpr int kElements = 256, kBytes = kBlockBytes, kBlock = kBlockBytes, kLess = kNothing;
-  static constexpr bool kShifts = true;
   const uint8_t *at;
   Lanes scales;
   PK_INLINE explicit Lowered(const uint8_t *from)
       : at(from), scales(floats(wide(group_codes(from))) * leading_halves(from)) {}
-  PK_INLINE Scaled scaled(const Codes &x, int64_t unit, Lanes &shift) const {
-    const Lanes both = scales * load(x.table + unit * 2 * kTable);
-    shift = shift + both;
+  PK_INLINE Scaled scaled(const Codes &x, int64_t unit) const {
     Scaled block_scales;
-    store(block_scales.scale, both);
+    store(block_scales.scale, scales * load(x.table + unit * 2 * kTable));
     settle(block_scales.scale);
     return block_scales;
   }
   static PK_INLINE Lanes lanes(const Scaled &all, int n) { return halves(all.scale[2 * n], all.scale[2 * n + 1]); }
-  static PK_INLINE float added(const Lanes &shift) {
-    float sums[kLanes];
-    store(sums, shift);
-    for (int width = kLanes / 4; width > 0; width /= 2)
-      for (int i = 0; i < width; ++i) sums[kLanes / 2 + i] += sums[kLanes / 2 + i + width];
-    return -sums[kLanes / 2];
-  }
+  template <int kRows>
+  struct Shifts : NoShifts {
+    Lanes sums[kRows];
+    PK_INLINE Shifts() {
+#pragma GCC unroll 8
+      for (int row = 0; row < kRows; ++row) sums[row] = every(0);
+    }
+    PK_INLINE void one(int row, const Scaled &all) { sums[row] = sums[row] + load(all.scale); }
+    PK_INLINE float added_to(float sum, int64_t, int row) const {
+      float stored[kLanes];
+      store(stored, sums[row]);
+      for (int width = kLanes / 4; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i) stored[kLanes / 2 + i] += stored[kLanes / 2 + i + width];
+      return sum - stored[kLanes / 2];
+    }
+  };
 };
 
 struct Q4_K_Codes : Lowered<144> {
@@ -175,12 +192,13 @@ struct Q5_K_Codes : Lowered<176> {
 };
 struct Q6_K_Codes {
   static constexpr int kElements = 256, kBytes = 210, kBlock = 210, kLess = 5;
-  static constexpr bool kShifts = false;
+  template <int kRows>
+  using Shifts = NoShifts;
   const uint8_t *at;
   Lanes scales;
   PK_INLINE explicit Q6_K_Codes(const uint8_t *from)
       : at(from), scales(floats(wide(*reinterpret_cast<const Signed *>(from + 192))) * half(from + 208)) {}
-  PK_INLINE Scaled scaled(const Codes &x, int64_t unit, Lanes &) const {
+  PK_INLINE Scaled scaled(const Codes &x, int64_t unit) const {
     Scaled block_scales;
     store(block_scales.scale, scales * doubled(x.table + unit * 2 * kTable));
     settle(block_scales.scale);

@@ -10,6 +10,7 @@ namespace {
 constexpr float kMaxCode = 32639;      // 127 * 256 + 127: the high byte stays one
 constexpr float kMinLargest = 1e-30f;  // 32 elements that are all smaller count as zeros: 1 / scale must be a float
 constexpr int kTable = 8;              // steps whose scales and sums lie together
+static_assert(2 * kTogether == kLanes);
 
 // Of 64 elements, where an element's whole number lies: where there are vectors, the first two of every four, then the
 // last two, as products of words add them up.
@@ -21,23 +22,37 @@ PK_INLINE int place_of(int element) {
 #endif
 }
 
-// A row of x in the memory that coded_bytes() counts. x = scale * whole.
+// A row of x. x = scale * whole.
 struct Codes {
   int16_t *whole;
-  float *scale_lanes, *sum_lanes;  // of two steps: eight times the scale of each, or the sum of its elements
-  float *table;                    // of eight steps: their scales, then the sums of their elements
-  PK_INLINE Codes(const uint8_t *from, int64_t k) {
-    uint8_t *at = const_cast<uint8_t *>(from);
-    const int64_t width = (k + 2 * kStep - 1) / (2 * kStep) * (2 * kStep);
-    whole = reinterpret_cast<int16_t *>(at);
-    scale_lanes = reinterpret_cast<float *>(at + 2 * width);
-    sum_lanes = reinterpret_cast<float *>(at + 3 * width);
-    table = reinterpret_cast<float *>(at + 4 * width);
+  float *scale_lanes;  // of two steps: eight times the scale of each
+  float *table;        // of eight steps: their scales, then the sums of their elements
+};
+
+// Rows of x in the memory that coded_bytes() counts: what each has of its own, then sums of elements, of kTogether rows
+// beside each other, the first of two steps before the second: lanes of as many rows.
+struct CodedRows {
+  uint8_t *at;
+  int64_t width, row_bytes;
+  float *sums;
+  PK_INLINE CodedRows(const uint8_t *from, int64_t k, int64_t rows)
+      : at(const_cast<uint8_t *>(from)),
+        width((k + 2 * kStep - 1) / (2 * kStep) * (2 * kStep)),
+        row_bytes(coded_row_bytes(k)),
+        sums(reinterpret_cast<float *>(at + rows * row_bytes)) {}
+  PK_INLINE Codes row(int64_t row) const {
+    uint8_t *own = at + row * row_bytes;
+    return {reinterpret_cast<int16_t *>(own), reinterpret_cast<float *>(own + 2 * width),
+            reinterpret_cast<float *>(own + 3 * width)};
+  }
+  // Of the rows that are beside a row, sums of two steps.
+  PK_INLINE float *sum_lanes(int64_t row, int64_t unit) const {
+    return sums + (row / kTogether * (width / (2 * kStep)) + unit) * kLanes;
   }
 };
 
 // One step of 32 elements. Infinities and NaN become a scale of NaN, and so a result of NaN.
-PK_INLINE void code_step(const float *x, const Codes &to, int64_t step) {
+PK_INLINE void code_step(const float *x, const Codes &to, float *sum_lanes, int64_t step) {
   float largest = 0;
   for (int i = 0; i < kStep; ++i) {
     const float size = __builtin_fabsf(x[i]);
@@ -57,16 +72,20 @@ PK_INLINE void code_step(const float *x, const Codes &to, int64_t step) {
   float *const table = to.table + step / kTable * 2 * kTable + step % kTable;
   table[0] = scale;
   table[kTable] = sum;
-  for (int i = 0; i < kLanes / 2; ++i) {
-    to.scale_lanes[step * (kLanes / 2) + i] = scale;
-    to.sum_lanes[step * (kLanes / 2) + i] = sum;
-  }
+  for (int i = 0; i < kLanes / 2; ++i) to.scale_lanes[step * (kLanes / 2) + i] = scale;
+  sum_lanes[step % 2 * kTogether] = sum;
 }
 
-void code(const float *x, int64_t k, uint8_t *at) {
-  __builtin_memset(at, 0, static_cast<size_t>(coded_bytes(k)));
-  const Codes to(at, k);
-  for (int64_t step = 0; step < k / kStep; ++step) code_step(x + step * kStep, to, step);
+void code(const float *x, int64_t k, int64_t row, int64_t rows, uint8_t *at) {
+  const CodedRows all(at, k, rows);
+  const Codes to = all.row(row);
+  __builtin_memset(to.whole, 0, static_cast<size_t>(all.row_bytes));
+  const int64_t place = row % kTogether, last = row + 1 == rows ? kTogether : place + 1;  // nobody's lanes are zeros
+  for (int64_t unit = 0; unit < all.width / (2 * kStep); ++unit)
+    for (int64_t lane = place; lane < last; ++lane)
+      all.sum_lanes(row, unit)[lane] = all.sum_lanes(row, unit)[kTogether + lane] = 0;
+  for (int64_t step = 0; step < k / kStep; ++step)
+    code_step(x + step * kStep, to, all.sum_lanes(row, step / 2) + place, step);
 }
 
 // ---- codes of a weight: 32 at a time, each a byte without a sign ----

@@ -47,8 +47,8 @@ struct Kernels {
   int tile_rows, tile_columns;  // that expanded rows of w are best given in
   // out[i] = x . row (first + i) of w, whose elements are floats. x is padded.
   void (*row)(const Weight &w, const float *x, int64_t first, int64_t count, float *out);
-  // A row of x as whole numbers, in coded_bytes(k) from `to` on.
-  void (*code)(const float *x, int64_t k, uint8_t *to);
+  // Row `row` of x as whole numbers; all rows lie in coded_bytes(k, rows) from `to` on.
+  void (*code)(const float *x, int64_t k, int64_t row, int64_t rows, uint8_t *to);
   // out[r * out_stride + i] = row r of coded x . row (first + i) of w, which has blocks.
   void (*coded)(const Weight &w, const uint8_t *x, int64_t rows, int64_t first, int64_t count, float *out,
                 int64_t out_stride);
@@ -68,8 +68,12 @@ struct Kernels {
 
 const Kernels &kernels();
 
-// Four bytes an element of 64 at a time, and a table of 16 floats for 256.
-constexpr int64_t coded_bytes(int64_t k) { return (k + 63) / 64 * 64 * 4 + (k + 255) / 256 * 64; }
+// Three bytes an element of 64 at a time, and a table of 16 floats for 256; of rows together 64 bytes for 64 elements.
+constexpr int kTogether = 8;
+constexpr int64_t coded_row_bytes(int64_t k) { return (k + 63) / 64 * 64 * 3 + (k + 255) / 256 * 64; }
+constexpr int64_t coded_bytes(int64_t k, int64_t rows) {
+  return rows * coded_row_bytes(k) + (rows + kTogether - 1) / kTogether * ((k + 63) / 64 * 64);
+}
 inline int64_t padded(int64_t k) { return (k + kStep - 1) / kStep * kStep; }
 
 }  // namespace pk::host

@@ -142,28 +142,32 @@ void expand(const Weight &w, int64_t row, float *out) {
 
 constexpr int kAhead = 2048;  // bytes of W that are on their way: the processor's own reading ahead ends at each page
 
-// kRows rows of coded x with kColumns rows of w. Without the pragmas sums would lie in memory.
+// kRows rows of coded x, from row `first` on, with kColumns rows of w. Without the pragmas sums would lie in memory.
 template <typename C, int kRows, int kColumns>
-PK_INLINE void coded_sums(int64_t k, const uint8_t *w, int64_t row_bytes, const uint8_t *x, float *out,
+PK_INLINE void coded_sums(int64_t k, const uint8_t *w, int64_t row_bytes, const CodedRows &x, int64_t first, float *out,
                           int64_t out_stride) {
-  Lanes sum[kRows][kColumns], shift[kRows][kColumns];
-#pragma GCC unroll 4
+  Lanes sum[kRows][kColumns];
+  typename C::template Shifts<kRows> shift[kColumns];
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-    for (int c = 0; c < kColumns; ++c) sum[r][c] = shift[r][c] = every(0);
+#pragma GCC unroll 8
+    for (int c = 0; c < kColumns; ++c) sum[r][c] = every(0);
   const auto add = [&](int c, const uint8_t *at, int64_t unit) __attribute__((always_inline)) {
     for (int line = 0; line < C::kBytes; line += 64) __builtin_prefetch(at + kAhead + line, 0, 0);
     const C block(at);
-    decltype(block.scaled(Codes(x, k), unit, shift[0][c])) scaled[kRows];
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) scaled[r] = block.scaled(Codes(x + r * coded_bytes(k), k), unit, shift[r][c]);
+    shift[c].all(block, x, first, unit);
+    decltype(block.scaled(x.row(0), unit)) scaled[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      scaled[r] = block.scaled(x.row(first + r), unit);
+      shift[c].one(r, scaled[r]);
+    }
 #pragma GCC unroll 4
     for (int n = 0; n < C::kElements / (2 * kStep); ++n) {
       const Pair pair = block.pair(n);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        const Codes codes_of_x(x + r * coded_bytes(k), k);
-        const Ints products = fours<C::kLess>(pair, codes_of_x, unit * C::kElements + n * 2 * kStep);
+        const Ints products = fours<C::kLess>(pair, x.row(first + r), unit * C::kElements + n * 2 * kStep);
         sum[r][c] = sum[r][c] + floats(products) * C::lanes(scaled[r], n);
       }
     }
@@ -179,37 +183,38 @@ PK_INLINE void coded_sums(int64_t k, const uint8_t *w, int64_t row_bytes, const 
       __builtin_memcpy(end, w + c * row_bytes + units * C::kBytes, C::kBlock);
       add(c, end, units);
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
-    for (int c = 0; c < kColumns; ++c) {
-      float &to = out[r * out_stride + c] = added(sum[r][c], every(0));
-      if constexpr (C::kShifts) to += C::added(shift[r][c]);
-    }
+    for (int c = 0; c < kColumns; ++c)
+      out[r * out_stride + c] = shift[c].added_to(added(sum[r][c], every(0)), first, r);
 }
 
 template <typename C, int kRows>
-void coded_rows(int64_t k, const uint8_t *w, int64_t row_bytes, const uint8_t *x, int64_t count, float *out,
-                int64_t out_stride) {
+void coded_rows(int64_t k, const uint8_t *w, int64_t row_bytes, const CodedRows &x, int64_t first, int64_t count,
+                float *out, int64_t out_stride) {
   constexpr int kColumns = kRows == 1 ? 2 : 1;
   int64_t c = 0;
   for (; c + kColumns <= count; c += kColumns)
-    coded_sums<C, kRows, kColumns>(k, w + c * row_bytes, row_bytes, x, out + c, out_stride);
-  for (; c < count; ++c) coded_sums<C, kRows, 1>(k, w + c * row_bytes, row_bytes, x, out + c, out_stride);
+    coded_sums<C, kRows, kColumns>(k, w + c * row_bytes, row_bytes, x, first, out + c, out_stride);
+  for (; c < count; ++c) coded_sums<C, kRows, 1>(k, w + c * row_bytes, row_bytes, x, first, out + c, out_stride);
 }
 
 void coded(const Weight &w, const uint8_t *x, int64_t rows, int64_t first, int64_t count, float *out,
            int64_t out_stride) {
-  constexpr int kMaxRows = 4;
   with_codes(w.kind, [&](auto format) {
     using C = typename decltype(format)::type;
     const int64_t row_bytes = w.k / kStep * kStep * C::kBytes / C::kElements;
     const uint8_t *from = w.at + first * row_bytes;
+    const CodedRows coded_x(x, w.k, rows);
     int64_t r = 0;
-    for (; r + kMaxRows <= rows; r += kMaxRows)
-      coded_rows<C, kMaxRows>(w.k, from, row_bytes, x + r * coded_bytes(w.k), count, out + r * out_stride, out_stride);
-    for (; r < rows; ++r)
-      coded_rows<C, 1>(w.k, from, row_bytes, x + r * coded_bytes(w.k), count, out + r * out_stride, out_stride);
+    for (; r + kTogether <= rows; r += kTogether)
+      coded_rows<C, kTogether>(w.k, from, row_bytes, coded_x, r, count, out + r * out_stride, out_stride);
+    if (r + kTogether / 2 <= rows) {
+      coded_rows<C, kTogether / 2>(w.k, from, row_bytes, coded_x, r, count, out + r * out_stride, out_stride);
+      r += kTogether / 2;
+    }
+    for (; r < rows; ++r) coded_rows<C, 1>(w.k, from, row_bytes, coded_x, r, count, out + r * out_stride, out_stride);
   });
 }
 

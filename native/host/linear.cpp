@@ -131,12 +131,11 @@ const float *input_rows(const Linear &linear, int64_t width) {
 const uint8_t *input_codes(const Linear &linear, const float *rows, int64_t width) {
   const auto has = [](const Part &part) { return has_blocks(part.weight.kind); };
   if (std::none_of(linear.parts.begin(), linear.parts.end(), has)) return nullptr;
-  const int64_t bytes = coded_bytes(linear.k);
-  if (static_cast<int64_t>(t_codes.size()) < linear.rows * bytes)
-    t_codes.resize(static_cast<size_t>(linear.rows * bytes));
+  const auto bytes = static_cast<size_t>(coded_bytes(linear.k, linear.rows));
+  if (t_codes.size() < bytes) t_codes.resize(bytes);
   uint8_t *codes = t_codes.data();
   in_parts(linear.rows, kNormPart / std::max<int64_t>(1, width), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) kernels().code(rows + row * width, linear.k, codes + row * bytes);
+    for (int64_t row = begin; row < end; ++row) kernels().code(rows + row * width, linear.k, row, linear.rows, codes);
   });
   return codes;
 }
