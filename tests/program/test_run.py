@@ -52,6 +52,18 @@ def test_its_output_arguments_and_exit_code(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (3, "198 one --two\n", "")
 
 
+def test_a_kernel_takes_the_address_of_a_device_function(tmp_path: Path) -> None:
+    (tmp_path / "p.cu").write_text(
+        "#include <cstdio>\ntypedef int (*function)(int);\n__device__ int twice(int x) { return 2 * x; }\n"
+        "__device__ function chosen = twice;\n__global__ void k(function f, int *x) { x[0] = f(x[0]); }\n"
+        "int main() { function f; int h = 21, *p; cudaMalloc(&p, 4); cudaMemcpyFromSymbol(&f, chosen, sizeof f);\n"
+        "  cudaMemcpy(p, &h, 4, cudaMemcpyHostToDevice); k<<<1, 1>>>(f, p);\n"
+        '  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); cudaFree(p); std::printf("%d\\n", h); }\n'
+    )
+    done = run("p.cu", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
+
+
 def test_a_profile_names_kernels_and_copies(tmp_path: Path) -> None:
     (tmp_path / "p.cu").write_text(ADD)
     done = run("p.cu", "--profile", folder=tmp_path)

@@ -30,6 +30,11 @@ template <class T>
 struct IsPointer<T *> {
   static constexpr char value = 'p';
 };
+// A function's address is no memory: a kernel may be given that of a device function.
+template <class R, class... P>
+struct IsPointer<R (*)(P...)> {
+  static constexpr char value = '.';
+};
 template <class T>
 struct IsPointer<T *const> : IsPointer<T *> {};
 template <class T>
