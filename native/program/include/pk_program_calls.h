@@ -38,6 +38,8 @@ struct IsPointer<R (*)(P...)> {
 template <class T>
 struct IsPointer<T *const> : IsPointer<T *> {};
 template <class T>
+struct IsPointer<T *__restrict__> : IsPointer<T *> {};
+template <class T>
 inline void *address(T &value) {
   return (void *)__builtin_addressof(value);  // whatever its qualifiers
 }
