@@ -49,10 +49,8 @@ def _calls(variant: str) -> Iterator[Call]:
     random = np.random.default_rng(3)
     scale = 2.0 ** random.integers(-1, 2, _K)
     signs = random.permutation(np.repeat([-3.0, 3.0], _K // 2))  # normalised they are 1 and -1: nothing is rounded
-    norms: list[Norm | None] = [None]
-    if epilogue != "pk::kAdd":
-        weight = gp.from_numpy(scale.astype("float32")).astype(dtype)
-        norms += [Norm(weight, None, eps=0.0), Norm(weight, gp.zeros(_K, dtype), "layernorm", eps=0.0)]
+    norm_weight = gp.from_numpy(scale.astype("float32")).astype(dtype)
+    norms = [None, Norm(norm_weight, None, eps=0.0), Norm(norm_weight, gp.zeros(_K, dtype), "layernorm", eps=0.0)]
 
     def product(form: Any, norm: Norm | None, best: bool) -> Any:
         def function(x: gp.GPUArray, weight: gp.GPUArray, bias: gp.GPUArray) -> gp.GPUArray:

@@ -56,17 +56,18 @@ def add_product(
     post_norm: Norm | None = None,
     scale: float = 1.0,
     adapters: tuple[AdapterRows, ...] = (),
+    norm: Norm | None = None,
 ) -> None:
-    """x += scale * linear(y), or scale * post_norm(linear(y)): x float32 (R, out), y (R, in).
-    start, adapters: Batch's."""
+    """x += scale * linear(norm(y)), or scale * post_norm(linear(norm(y))): x float32 (R, out), y (R, in), float32 where
+    there is a norm. start, adapters: Batch's."""
     decodes = start is None
     if post_norm is None and scale == 1.0:
-        linear.project(y, x, start, epilogue="add", overlaps=decodes)
-        adapt(adapters, linear, y, x, start, epilogue="add")
+        linear.project(y, x, start, norm=norm, epilogue="add", overlaps=decodes)
+        adapt(adapters, linear, y, x, start, norm, epilogue="add")
         return
     out = native.empty(x.shape, x.dtype if post_norm is None else linear.weight.dtype)
-    linear.project(y, out, start, overlaps=decodes)
-    adapt(adapters, linear, y, out, start)
+    linear.project(y, out, start, norm=norm, overlaps=decodes)
+    adapt(adapters, linear, y, out, start, norm)
     if post_norm is not None:
         out = post_norm(out)
     add(x, out if scale == 1.0 else mul(out, scale), out=x)

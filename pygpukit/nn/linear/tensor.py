@@ -144,10 +144,9 @@ def expressions(ctype: str, forms: Iterable[tuple[str, str]]) -> Iterator[tuple[
         pairs = epilogue == "pk::kSilu"
         yield tuple(f"pk::some_rows<{ctype}, {out}, {epilogue}, {form.text()}>" for form in FORMS)
         yield tuple(f"pk::row_linear<{ctype}, {out}, {epilogue}, {stages}>" for stages in _STAGES[pairs])
-        if epilogue != "pk::kAdd":
-            for centered in ("false", "true"):
-                yield tuple(
-                    f"pk::norm_linear<{ctype}, {out}, {epilogue}, {centered}, {stages}>" for stages in _STAGES[pairs]
-                )
+        for centered in ("false", "true"):
+            yield tuple(
+                f"pk::norm_linear<{ctype}, {out}, {epilogue}, {centered}, {stages}>" for stages in _STAGES[pairs]
+            )
     for centered in ("false", "true"):
         yield tuple(f"pk::norm_logits<{ctype}, {centered}, {stages}>" for stages in _STAGES[False])

@@ -9,6 +9,7 @@ from pygpukit._core import native
 from pygpukit.core.dtypes import float32
 from pygpukit.core.errors import ShapeError
 from pygpukit.nn.linear.residual import add_product, project_residual
+from pygpukit.nn.linear.tensor import TYPES
 from pygpukit.nn.mamba import device
 from pygpukit.nn.mamba.host import norm_on_host, scan_on_host
 from pygpukit.ops import host
@@ -78,11 +79,16 @@ class Mamba2:
 
     def forward(self, x: GPUArray, batch: Batch, norm: Norm, cache: LayerState) -> None:
         """x += mamba(norm(x)): x float32 (R, hidden). The cache has what came before of each sequence."""
-        scan, norm_groups = (scan_on_host, norm_on_host) if host.computes() else (device.scan, device.norm_groups)
+        on_host = host.computes()
+        scan, norm_groups = (scan_on_host, norm_on_host) if on_host else (device.scan, device.norm_groups)
         projected = native.empty((batch.count, self.in_proj.out_features), self.skip.dtype)
         project_residual(x, self.in_proj, projected, batch.start, norm)
         scanned = native.empty((batch.count, self.inner), float32)
         scan(self, batch, cache, projected, scanned)
+        if self.space.groups == 1 and self.skip.dtype in TYPES and not on_host:
+            # A norm of whole rows, which the product begins with.
+            add_product(x, self.out_proj, scanned, batch.start, None, self.config.residual_scale, norm=self.norm)
+            return
         rows = native.empty(scanned.shape, self.skip.dtype)
         norm_groups(self, scanned, rows)
         add_product(x, self.out_proj, rows, batch.start, None, self.config.residual_scale)
