@@ -14,14 +14,14 @@ from pygpukit.core.errors import InvalidSpecError, TaskRejectedError
 from pygpukit.llm.engine import blocks as blocks_module
 from pygpukit.llm.engine.blocks import BlockManager
 from pygpukit.llm.engine.request import POLICIES, Request
-from pygpukit.llm.engine.scheduler import Plan, Scheduler
+from pygpukit.llm.engine.scheduler import Chunk, Plan, Scheduler
 
 END = 0  # a token that ends an answer
 SCHEDULES, GROUPS = 100_000, 20
 SIZES = (1, 1, 2, 3, 3, 5, 8)  # positions of a block: of 8 a beginning of 2 is shared
 EVENTS = {
     "refused", "copied", "preempted", "expired", "several prompts", "rows beside prompts", "computed again", "drafts",
-    "part of a block found", "one who runs leaves", "one who waits leaves",
+    "part of a block found", "one who runs leaves", "one who waits leaves", "by parts", "parts at once",
 }  # fmt: skip
 
 
@@ -62,13 +62,16 @@ class Device:
         self.answers: dict[Request, list[int]] = {}
         self.states: dict[Request, list[int]] = {}
         self.late: list[tuple[Request, int]] = []  # chosen by the last plan, not read yet
+        self.passing: list[Chunk] = []  # of a pass by parts
+        self.parts = 0  # that it has still
+        self.met = Counter[str]()
         self.random = random.Random(scheduler.budget)
 
     def launch(self, plan: Plan) -> list[tuple[Request, int]]:
         """Tokens that a plan chose, several of a request whose drafts were right."""
+        tokens = self.go_on(plan)
         for source, target in plan.copies:
             self.memory[target] = list(self.memory[source])
-        tokens = []
         for request, position, samples, table, drafts in plan.rows:
             said = self.answers[request]
             index = position - len(request.prompt)
@@ -85,7 +88,36 @@ class Device:
                 state = self.compute(request, table, draft, [token], True)
                 if are_right:
                     tokens.append((request, chosen(state)))
-        for request, start, end, samples, table in plan.chunks:
+        if plan.chunks and plan.parted:
+            self.passing = [chunk._replace(blocks=list(chunk.blocks)) for chunk in plan.chunks]
+            self.parts = self.random.randint(1, 4)
+            return tokens
+        tokens += self.prompts(plan.chunks)
+        if plan.chunks:
+            self.scheduler.passed()
+        return tokens
+
+    def go_on(self, plan: Plan) -> list[tuple[Request, int]]:
+        """The pass by parts: a part of it leaves in the blocks what nobody can read; the last one what is right."""
+        if not self.passing:
+            return []
+        self.parts -= 1
+        if plan.parted and self.parts:
+            for _, start, end, _, table in self.passing:
+                for position in range(start, end):
+                    block, place = divmod(position, self.scheduler.blocks.size)
+                    self.memory[table[block]][place] = None
+            self.met["by parts"] += 1
+            return []
+        self.met["parts at once"] += self.parts > 0
+        chunks, self.passing = self.passing, []
+        self.scheduler.passed()
+        return self.prompts(chunks)
+
+    def prompts(self, chunks: Sequence[Chunk]) -> list[tuple[Request, int]]:
+        """Tokens behind chunks of prompts."""
+        tokens = []
+        for request, start, end, samples, table in chunks:
             state = self.compute(request, table, start, request.prompt[start:end], False)
             is_first = not self.answers[request] and request not in dict(self.late)
             assert samples == (end == len(request.prompt) and is_first)
@@ -242,11 +274,12 @@ class Schedule:
         for request in self.expected:
             self.scheduler.set_credit(request, 100)
         for _ in range(400):
-            if not (self.scheduler.running or self.scheduler.waiting or self.device.late):
+            if not (self.scheduler.running or self.scheduler.waiting or self.device.late or self.device.passing):
                 break
             self.step()
         else:
             raise AssertionError("it does not come to an end")
+        self.met += self.device.met
         for request, answer in self.expected.items():
             found = self.device.answers[request]
             assert request.state == "ended" and not request.table.blocks

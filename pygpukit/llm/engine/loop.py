@@ -30,6 +30,7 @@ from pygpukit.llm.engine.step import DecodeSteps, Launched
 from pygpukit.ops import host
 
 if TYPE_CHECKING:
+    from pygpukit.array.array import GPUArray
     from pygpukit.llm.engine.sampling import Choice
     from pygpukit.nn.transformer import Transformer
 
@@ -50,6 +51,15 @@ class _Begun(NamedTuple):
     stream: int
     time: float
     ended: Callable[[], None]
+
+
+class _Pass(NamedTuple):
+    """A pass over chunks of prompts that goes on by parts. stages, x: as Prefill.begin() gives them."""
+
+    chunks: Several[Chunk]
+    parts: Several[Part]
+    stages: Iterator[None]
+    x: GPUArray
 
 
 class Loop:
@@ -92,6 +102,7 @@ class Loop:
         self._clock = clock
         self._changed = threading.Condition(threading.Lock())  # guards the scheduler and what is planned and begun
         self._plan: Plan | None = None  # to be launched
+        self._pass: _Pass | None = None  # under way
         self._begun = deque[_Begun]()  # on the device, at most two
         self._ended = 0.0  # when the last step was found to have ended
         self._led = False  # somebody launches a step or waits for its end
@@ -232,7 +243,7 @@ class Loop:
             for chunk in plan.chunks:
                 if (sequence := _sequence(chunk)).begun is None:
                     sequence.begun = self._clock()
-            if plan.rows or plan.chunks:
+            if plan.rows or plan.chunks or self._pass is not None:
                 self._plan = plan
                 return True
             if plan.expired:
@@ -297,10 +308,13 @@ class Loop:
             error = GPUError(f"the step of this answer was broken off by {type(error).__name__} in another one's")
         with self._changed:
             for plan in [begun.plan for begun in self._begun] + ([] if launching is None else [launching]):
-                for sequence in [*map(_sequence, plan.rows), *map(_sequence, plan.chunks)]:
+                under_way = () if self._pass is None else self._pass.chunks
+                for sequence in [*map(_sequence, plan.rows), *map(_sequence, (*plan.chunks, *under_way))]:
                     if not sequence.is_over:
                         sequence.error, sequence.is_over = error, True
                     self.scheduler.end(sequence)
+            self._pass = None
+            self.scheduler.passed()
             self.scheduler.blocks.clear()
             self._begun.clear()
             self.network.recover()
@@ -331,16 +345,20 @@ class Loop:
 
     def _launch(self, plan: Plan, own: Turn) -> _Begun:
         time = self._clock()
+        launched = self._go_on(plan)
         self.cache.copy(plan.copies)
-        launched: list[tuple[Launched, list[Sequence | None]]] = []
         rows = [row for row in plan.rows if not _sequence(row).is_over]
         drafts = propose(Asked(_sequence(row), row.blocks, row.drafts) for row in rows if row.drafts)
         # Where rows and prompts are computed alike they are in one pass.
-        beside = rows if plan.chunks and host.computes() else []
+        beside = rows if plan.chunks and host.computes() and not plan.parted else []
         if rows and not beside:
             launched.append((self.steps.launch(_lines(rows, drafts)), _choosing(rows, drafts)))
-        if plan.chunks:
+        if plan.chunks and plan.parted and self._has_parts:
+            parts = [_part_of_prompt(chunk) for chunk in plan.chunks]
+            self._pass = _Pass(plan.chunks, parts, *self._prefill.begin(parts))
+        elif plan.chunks:
             launched += self._launch_chunks(beside, plan.chunks, drafts)
+            self._tell_passed()
         end = Event(timing=False)
         end.record()
         return _Begun(plan, launched, end, native.current_stream().id, time, own.go_on())
@@ -353,7 +371,33 @@ class Loop:
             if chunk.start > chunk.request.reused:
                 doing.say(f"Reading {len(chunk.request.prompt)} tokens, {chunk.start} are read")
         parts = [*(_part(row, drafts) for row in rows), *map(_part_of_prompt, chunks)]
-        x = self._prefill.compute(parts)
+        return self._choose(rows, chunks, drafts, parts, self._prefill.compute(parts))
+
+    def _go_on(self, plan: Plan) -> list[tuple[Launched, list[Sequence | None]]]:
+        """The next layer of the pass that is under way, or all that are left; then the tokens that come of it."""
+        current = self._pass
+        if current is None:
+            return []
+        for _ in current.stages:
+            if plan.parted:
+                return []
+        self._pass = None
+        self._tell_passed()
+        return self._choose([], current.chunks, NO_DRAFTS, current.parts, current.x)
+
+    def _tell_passed(self) -> None:
+        with self._changed:
+            self.scheduler.passed()
+
+    @property
+    def _has_parts(self) -> bool:
+        """True if a pass can go on by layers: on one device, which has all of them."""
+        return len(self.network.parts) == 1 and self.network.streaming is None
+
+    def _choose(
+        self, rows: Several[Row], chunks: Several[Chunk], drafts: Drafts, parts: Several[Part], x: GPUArray
+    ) -> list[tuple[Launched, list[Sequence | None]]]:
+        """The tokens behind the ends of a pass, whose output is x."""
         ends = list(accumulate(len(part.tokens) for part in parts))
         lines = _lines((row for row in rows if row.samples), drafts)
         lines += [Line(_sequence(chunk), chunk.end - 1, chunk.blocks) for chunk in chunks if chunk.samples]

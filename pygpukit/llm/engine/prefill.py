@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Sequence as Several
 from dataclasses import replace
 from functools import cached_property
@@ -36,6 +37,17 @@ class Prefill:
     def compute(self, parts: Several[Part], layers: int | None = None) -> GPUArray:
         """The output of the last layer, or of the first `layers`, for all parts one after the other, float32 (tokens,
         hidden), until the next pass. A row's bits do not depend on what else is in the pass."""
+        batch, buffers = self._load(parts)
+        self._network.forward(batch, self._cache, buffers, layers)
+        return buffers.x
+
+    def begin(self, parts: Several[Part]) -> tuple[Iterator[None], GPUArray]:
+        """Begin a pass that computes a layer whenever it is asked for the next, of a network on one device; and what
+        compute() gives, once there is none left."""
+        batch, buffers = self._load(parts)
+        return self._network.stages(batch, self._cache, buffers), buffers.x
+
+    def _load(self, parts: Several[Part]) -> tuple[Batch, Buffers]:
         import numpy as np
 
         ends = list(accumulate(len(part.tokens) for part in parts))
@@ -53,8 +65,7 @@ class Prefill:
         batch = replace(inputs, spans=tuple(spans), adapters=rows)
         for array, values in ((batch.tokens, tokens), (batch.positions, positions), (batch.slots, table)):
             native.copy_from_host(array, values)
-        self._network.forward(batch, self._cache, buffers, layers)
-        return buffers.x
+        return batch, buffers
 
     @cached_property
     def buffers(self) -> Buffers:

@@ -2,6 +2,8 @@
 
 A step takes the next position of every sequence that decodes, with drafts behind it where there is room, and of prompts
 as many tokens as its budget has left.
+Beside the rows of "guaranteed" requests a small part of the prompts of others is computed over many steps, some layers
+in each.
 Requests come and go between steps. Where blocks run out, the newest of the lowest policy is preempted: it waits, and
 its prompt is prefilled again and the tokens of its answer are decoded again, each in the way in which it was computed
 first, so that its bits stay what they are.
@@ -20,6 +22,7 @@ from pygpukit.llm.engine.blocks import BlockManager, Copy
 from pygpukit.llm.engine.clients import Clients
 from pygpukit.llm.engine.request import POLICIES, Request
 
+BESIDE = 256  # tokens of prompts at a time whose pass goes on by parts beside who is guaranteed
 _TURN = 16  # plans after which those who wait are looked at in any case: their order follows how much is served
 
 
@@ -47,13 +50,18 @@ class Chunk(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A step: copies of blocks first, then rows and chunks. preempted, expired: requests that it has no more."""
+    """A step: copies of blocks first, then rows and chunks. preempted, expired: requests that it has no more.
+
+    parted: the pass over the chunks that were planned last may go on by parts, over this step and those after it; else
+    all of it is to be launched with this step, before its copies where it began with an earlier one, and told by
+    passed()."""
 
     copies: Sequence[Copy]
     rows: Sequence[Row]
     chunks: Sequence[Chunk]
     preempted: Sequence[Request]
     expired: Sequence[Request]
+    parted: bool = False
 
 
 class Scheduler:
@@ -76,6 +84,7 @@ class Scheduler:
         self.blocks, self.max_rows, self.budget, self.max_waiting = blocks, max_rows, budget, max_waiting
         self.running: list[Request] = []  # by rank
         self.waiting: list[Request] = []
+        self.passing: list[Request] = []  # those of a pass by parts
         self._clients = Clients()
         self._arrived = 0
         self._settled = True  # who waits could not begin, and nothing has come, ended or been found out since
@@ -142,16 +151,34 @@ class Scheduler:
         preempted: list[Request] = []
         copies: list[Copy] = []
         self._plans += 1
-        if not self._settled or not self._busy or self._plans % _TURN == 0:
+        passes = bool(self.passing)  # then nobody begins, who might find keys that are not computed yet
+        if not passes and (not self._settled or not self._busy or self._plans % _TURN == 0):
             self._admit(preempted, copies)
         rows = self._rows(preempted, copies)
         rows = self._with_drafts(rows, copies)
-        chunks = self._chunks(self.budget - len(rows) - sum(row.drafts for row in rows))
-        self._busy = bool(rows or chunks)
+        beside = any(row.request.tier == 0 for row in rows)
+        chunks = [] if passes else self._chunks(self.budget - len(rows) - sum(row.drafts for row in rows), beside)
+        if beside and all(chunk.request.tier > 0 for chunk in chunks):
+            self.passing += [chunk.request for chunk in chunks]
+        self._busy = bool(rows or chunks or self.passing)
         for request in [*(row.request for row in rows), *(chunk.request for chunk in chunks)]:
+            if request.sampled == request.max_new_tokens and request not in self.passing:
+                self.end(request)
+        return Plan(copies, rows, chunks, preempted, expired, beside and self._may_part())
+
+    def passed(self) -> None:
+        """The pass by parts is launched whole."""
+        passed, self.passing = self.passing, []
+        for request in passed:
             if request.sampled == request.max_new_tokens:
                 self.end(request)
-        return Plan(copies, rows, chunks, preempted, expired)
+        self._settled = False
+
+    def _may_part(self) -> bool:
+        """True if the pass by parts may go on so: all that it writes is its requests' own still, and nobody waits for
+        its end who is guaranteed, too."""
+        waits = any(request.tier == 0 and not request.is_stalled for request in self.waiting)
+        return bool(self.passing) and not waits and all(request.state == "running" for request in self.passing)
 
     def queue_position(self, request: Request) -> int:
         """Number of waiting requests that go before a waiting one."""
@@ -259,6 +286,8 @@ class Scheduler:
             samples = request.computed == request.length - 1
             if request.state != "running" or request.computed < len(request.prompt) or (samples and request.is_stalled):
                 continue
+            if self.passing and request in self.passing:
+                continue
             while (grown := self.blocks.grow(request.table, request.computed, request.computed + 1)) is None:
                 victim = self.running[-1]
                 self._preempt(victim, preempted)
@@ -289,11 +318,14 @@ class Scheduler:
             result.append(row._replace(drafts=count))
         return result
 
-    def _chunks(self, left: int) -> list[Chunk]:
-        """Parts of prompts, as many tokens as are left."""
+    def _chunks(self, left: int, beside: bool) -> list[Chunk]:
+        """Parts of prompts, as many tokens as are left. beside: rows of who is guaranteed."""
         chunks = []
         prefilling = [request for request in self.running if request.computed < len(request.prompt)]
-        for request in sorted(prefilling, key=self._order):
+        prefilling.sort(key=self._order)
+        if beside and prefilling and prefilling[0].tier > 0:
+            left = min(left, BESIDE)
+        for request in prefilling:
             start, end = request.computed, min(request.computed + left, len(request.prompt))
             if end == start:
                 break
