@@ -1,6 +1,7 @@
 //! The extension module `pygpukit._core`: thin Python bindings of the core, with the C++ layer as its submodule `native`.
 
 mod abi;
+mod asked_devices;
 mod cache;
 mod compat;
 mod contexts;

@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::asked_devices::AskedDevices;
 use crate::entered::EnteredTasks;
 use crate::errors::raise_with;
 use crate::errors::spec_error;
@@ -47,27 +48,6 @@ pub struct SchedulerCore {
 
 type Dict<'py> = Bound<'py, PyDict>;
 type Moment<'py> = (u64, u64, Dict<'py>, Vec<TaskRecord>, Vec<Dict<'py>>);
-
-fn device_dicts<'py>(py: Python<'py>, views: &[core::DeviceView]) -> PyResult<Vec<Dict<'py>>> {
-    let dicts = views.iter().map(|view| scheduler_figures::fields(py, &view.fields()));
-    dicts.collect()
-}
-
-/// The devices of a submission, as Python says them.
-#[derive(FromPyObject)]
-enum AskedDevices {
-    Count(u32),
-    Numbers(Vec<u32>),
-}
-
-impl From<AskedDevices> for core::Devices {
-    fn from(asked: AskedDevices) -> core::Devices {
-        match asked {
-            AskedDevices::Count(count) => core::Devices::Any(count),
-            AskedDevices::Numbers(numbers) => core::Devices::All(numbers),
-        }
-    }
-}
 
 fn task_error(error: core::TaskError) -> PyErr {
     match error {
@@ -415,7 +395,13 @@ impl SchedulerCore {
         };
         let (now, stats, tasks, views, next) = self.scheduler.call(moment);
         let tasks = tasks.into_iter().map(TaskRecord).collect();
-        Ok((now, next, totals(py, &stats)?, tasks, device_dicts(py, &views)?))
+        Ok((
+            now,
+            next,
+            totals(py, &stats)?,
+            tasks,
+            scheduler_figures::reserved(py, &views)?,
+        ))
     }
 
     /// Events of its tasks from the event ring, from sequence number `since` on: those found, as tuples that begin with their kind, the
@@ -475,7 +461,7 @@ impl SchedulerCore {
     /// What is reserved on each device and how many tasks are there: a dict each.
     fn reservations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let views = self.scheduler.call(|table, now| table.device_views(now));
-        device_dicts(py, &views)
+        scheduler_figures::reserved(py, &views)
     }
 
     /// Its partitions, to read and to change.

@@ -23,6 +23,11 @@ pub fn fields<'py>(py: Python<'py>, fields: &[(&'static str, u64)]) -> PyResult<
     Ok(dict)
 }
 
+/// What is reserved on each device and how many tasks are there.
+pub fn reserved<'py>(py: Python<'py>, views: &[core::DeviceView]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    views.iter().map(|view| fields(py, &view.fields())).collect()
+}
+
 /// What the tasks of each name used and wait for, and what they got of the devices over the last 10 ms, 100 ms and 1 s.
 pub fn tenants<'py>(py: Python<'py>, scheduler: &core::Scheduler) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let (tenants, shares) = py.detach(|| {
