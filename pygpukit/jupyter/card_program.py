@@ -46,7 +46,7 @@ class ProgramResult:
             _html(COPY_HEAD, [copy_row(one) for one in self.result.copies]),
             f'<p class="gk-foot gk-small gk-muted">{times}</p>',
         ]
-        return f'<div class="gk-card"><style>{style()}</style>{"".join(parts)}</div>'
+        return f'<div class="gk-card gk-program"><style>{style()}</style>{"".join(parts)}</div>'
 
 
 def _times(count: int, one: str, many: str) -> str:
