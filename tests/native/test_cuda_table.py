@@ -167,9 +167,27 @@ t.ok("host_free", host)
     assert calls(log, "cuMemHostAlloc", "cuMemFreeHost") == ["cuMemHostAlloc 4096 flags 1", "cuMemFreeHost"]
 
 
+def test_memory_of_whole_programs(drive: Drive) -> None:
+    log = drive("""
+both = t.get("managed_alloc", 5000)
+ctypes.memset(both, 7, 5000)
+t.ok("fill", both, 0x5A, 1, 100, 0)
+assert ctypes.string_at(both, 101) == b"\\x5a" * 100 + b"\\x07"
+t.ok("managed_free", both, 5000)
+assert t.managed_free(both, 5000) == 1
+theirs = ctypes.create_string_buffer(4096)
+t.ok("host_register", theirs, 4096)
+assert t.host_register(theirs, 4096) == 712 and t.host_unregister(both) == 713
+t.ok("host_unregister", theirs)
+""")
+    managed, registered = ("cuMemAllocManaged", "cuMemFree"), ("cuMemHostRegister", "cuMemHostUnregister")
+    assert calls(log, *managed) == ["cuMemAllocManaged 5000 flags 1", "cuMemFree", "cuMemFree"]
+    assert calls(log, *registered) == ["cuMemHostRegister 4096 flags 1"] * 2 + ["cuMemHostUnregister"] * 2
+
+
 def test_streams_and_events(drive: Drive) -> None:
     log = drive("""
-streams = [t.get("stream_create", p) for p in (0, -3, -5, -99, 7)]
+streams = [t.get("stream_create", p) for p in (0, -3, -5, -99, 7)] + [t.get("stream_create_ordered", -99)]
 start, end, quiet = t.get("event_create", 1), t.get("event_create", 1), t.get("event_create", 0)
 t.ok("event_record", start, streams[0])
 t.ok("stream_wait_event", streams[1], start)
@@ -186,7 +204,8 @@ for stream in streams:
 assert t.stream_query(streams[0]) == 400 and "was destroyed before" in t.text(400)
 """)
     made = calls(log, "cuStreamCreateWithPriority")
-    assert made == [f"cuStreamCreateWithPriority flags 1 priority {p}" for p in (0, -3, -5, -5, 0)]
+    expected = [f"cuStreamCreateWithPriority flags 1 priority {p}" for p in (0, -3, -5, -5, 0)]
+    assert made == [*expected, "cuStreamCreateWithPriority flags 0 priority -5"]  # the default stream's order
     assert calls(log, "cuEventCreate") == ["cuEventCreate flags 0", "cuEventCreate flags 0", "cuEventCreate flags 2"]
 
 

@@ -24,8 +24,8 @@ struct Physical {
 
 std::mutex g_mutex;
 std::map<Handle, Physical> g_physical;
-std::map<Address, size_t> g_reserved, g_mapped;
-std::map<void *, size_t> g_pinned;
+std::map<Address, size_t> g_reserved, g_mapped, g_managed;
+std::map<void *, size_t> g_pinned, g_registered;
 uint64_t g_used_bytes = 0, g_pinned_bytes = 0;
 Handle g_next = 1;
 
@@ -197,6 +197,46 @@ Result cuMemFreeHost(void *host) {
   g_pinned_bytes -= found->second;
   g_pinned.erase(found);
   std::free(host);
+  return 0;
+}
+
+Result cuMemHostRegister(void *host, size_t bytes, uint32_t flags) {
+  MOCK_CALL(cuMemHostRegister, "%zu flags %u", bytes, flags);
+  if (host == nullptr || bytes == 0) return 1;
+  std::lock_guard<std::mutex> lock(g_mutex);
+  return g_registered.emplace(host, bytes).second ? 0 : 712;
+}
+
+Result cuMemHostUnregister(void *host) {
+  MOCK_CALL(cuMemHostUnregister, "%s", "");
+  std::lock_guard<std::mutex> lock(g_mutex);
+  return g_registered.erase(host) == 1 ? 0 : 713;
+}
+
+Result cuMemAllocManaged(Address *address, size_t bytes, uint32_t flags) {
+  MOCK_CALL(cuMemAllocManaged, "%zu flags %u", bytes, flags);
+  if (bytes == 0) return 1;
+  bytes = (bytes + 4095) / 4096 * 4096;
+  std::lock_guard<std::mutex> lock(g_mutex);
+  if (g_used_bytes + bytes > memory_bytes()) return 2;
+  void *base = std::aligned_alloc(4096, bytes);
+  if (base == nullptr) return 2;
+  g_used_bytes += bytes;
+  *address = reinterpret_cast<Address>(base);
+  g_managed[*address] = bytes;
+  g_mapped[*address] = bytes;
+  return 0;
+}
+
+Result cuMemFree(Address address) {
+  MOCK_CALL(cuMemFree, "%s", "");
+  std::lock_guard<std::mutex> lock(g_mutex);
+  const auto found = g_managed.find(address);
+  if (found == g_managed.end()) return 1;
+  g_used_bytes -= found->second;
+  g_mapped.erase(address);
+  g_managed.erase(found);
+  std::free(reinterpret_cast<void *>(address));
   return 0;
 }
 
