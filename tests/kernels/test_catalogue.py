@@ -36,7 +36,13 @@ def test_every_source_has_kernels() -> None:
 
 def test_generic_lambdas_are_compiled_as_the_oldest_compiler_needs_it() -> None:
     """NVRTC 13.0 refuses those of templates without an option that later ones do not need."""
-    wanting = {u.spec for u in UNITS if any("](auto " in text for text in sources.texts(u.source).values())}
+    texts = {u.spec: sources.texts(u.source) for u in UNITS}
+    wanting = {
+        spec
+        for spec, files in texts.items()  # those of CUTLASS are compiled with it anyhow
+        if any("](auto " in text for text in files.values())
+        and not any("#include <cutlass/" in text for text in files.values())
+    }
     assert wanting
     for spec in wanting:
         assert set(kernels.GENERIC_LAMBDAS) <= set(spec.options), spec.source
