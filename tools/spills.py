@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HELD = {
     **dict.fromkeys(("ops/nn/attention/decode.cu", "ops/nn/attention/decode_mma.cu", "ops/nn/attention/mma.cu"), 0),
     **dict.fromkeys(("ops/matmul/sm90/cluster.cu", "ops/matmul/sm90/grouped.cu", "ops/matmul/sm90/pingpong.cu"), 0),
-    **dict.fromkeys(("ops/matmul/cuda_cores/real.cu", "ops/matmul/cuda_cores/double.cu", "ops/nn/conv/mma.cu"), 0),
+    "ops/nn/conv/mma.cu": 0,
     "ops/audio/recursive.cu": 0,
     "ops/nn/conv/few_channels.cu": 3,
     "nn/linear/in_blocks.cu": 6,

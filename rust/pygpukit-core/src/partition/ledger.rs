@@ -119,10 +119,12 @@ impl Ledger {
             let others = committed[i] - self.accounts[account].committed(i);
             total[i] = total[i] - self.accounts[account].brings[i] + books.brings[i];
             let available = total[i].saturating_sub(others);
-            if books.committed(i) > available {
+            // Others may use what the account brought until now: then that is asked for, too.
+            let asked = others + books.committed(i) - (total[i] - available);
+            if asked > available {
                 return Err(Shortage {
                     resource,
-                    asked: books.committed(i),
+                    asked,
                     available,
                     scope: Scope::Device,
                 });
