@@ -1,7 +1,7 @@
 // block_codes.h: blocks of weights as codes and scales, for products of whole numbers: a family of types in each part.
 // pair(n) is the codes 64 n to 64 n + 63. scaled(x, unit) has the scales of the codes times those of x, lanes(scaled,
-// n) the ones of pair(n). What a type adds to its codes, for some rows of x, comes to its Shifts: all() is told of each
-// block, one() of each block and row.
+// n) the ones of pair(n). What a type adds to its codes, for some rows of x, comes to its Shifts: all() takes each
+// block, one() each block and row.
 #pragma once
 #include "host/codes.h"
 #include "host/formats.h"

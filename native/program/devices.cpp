@@ -61,7 +61,8 @@ void fill_abilities(cudaDeviceProp *of) {
   of->concurrentManagedAccess = 1;
   of->asyncEngineCount = 3;
   of->tccDriver = 0;
-  of->singleToDoublePrecisionPerfRatio = 2;
+  // The driver table does not tell it: SM 8.0, 9.0 and 10.0 are made for double precision, others are not.
+  of->singleToDoublePrecisionPerfRatio = of->minor == 0 && of->major < 12 ? 2 : 64;
 }
 
 struct Attribute {

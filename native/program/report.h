@@ -1,4 +1,4 @@
-// report.h: what is told of a program: findings when they are found, and sums at its end. Each is a line of JSON on the
+// report.h: the report of a program: findings when they are found, and sums at its end. Each is a line of JSON on the
 // report's descriptor; a finding is also a line on stderr.
 #pragma once
 #include <cstdint>
