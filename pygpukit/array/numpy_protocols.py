@@ -45,20 +45,9 @@ _REDUCTIONS = {
     "logical_or": "any",
 }
 _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod"}
-# Functions whose arguments agree with ours, by position and, but for _KEYWORDS, by name.
-_SAME_ARGUMENTS = (
-    "all allclose amax amin angle any apply_along_axis argmax argmin argsort argwhere around astype average bincount "
-    "broadcast_arrays broadcast_to clip concat concatenate convolve corrcoef correlate count_nonzero cov cross "
-    "cumprod cumsum cumulative_prod cumulative_sum diff digitize dot ediff1d einsum einsum_path empty_like "
-    "expand_dims flip full_like gradient histogram histogram2d histogram_bin_edges histogramdd imag inner interp "
-    "isclose isin kron matrix_transpose max mean median meshgrid min moveaxis nanargmax nanargmin nancumprod "
-    "nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar nonzero "
-    "ones_like outer pad percentile permute_dims polyval prod ptp put quantile ravel real repeat reshape result_type "
-    "roll round searchsorted sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace "
-    "trapezoid tril triu unique unique_all unique_counts unique_inverse unique_values unstack vander var vdot where "
-    "zeros_like"
-)
-_FUNCTIONS = frozenset(_SAME_ARGUMENTS.split())
+# Ours take numbers and are made on the host; every other function of NumPy's name is its counterpart.
+_OF_NUMBERS = {"geomspace", "linspace", "logspace"}
+# NumPy's names of arguments -> ours, where they differ and are given by keyword.
 _KEYWORDS = {"a_max": "max", "a_min": "min", "correction": "ddof", "x": "a", "y": "b"}
 # Answered here.
 _ANSWERED: dict[str, Callable[..., Any]] = {
@@ -97,6 +86,8 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
         ours = ""
     function = _counterpart(what, ours)
     _check_keywords(what, keywords, inspect.signature(function).parameters)
+    if out is not None and "where" in keywords:  # out keeps its other elements
+        return function(*inputs, out=out, **keywords)
     return _delivered(what, function(*inputs, **keywords), out)
 
 
@@ -112,9 +103,10 @@ def call_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     if namespace is not None and hasattr(module := import_module(namespace), name):
         function = getattr(module, name)
     else:
-        function = _counterpart(what, name if is_top_level and name in _FUNCTIONS else "")
+        function = _counterpart(what, name if is_top_level and name not in _OF_NUMBERS else "")
     theirs, ours = inspect.signature(func).parameters, inspect.signature(function).parameters
     arguments = inspect.signature(func).bind(*args, **kwargs).arguments
+    arguments |= arguments.pop("kwargs", {})  # np.pad's constant_values and its like
     if any(p.kind is p.VAR_POSITIONAL for p in theirs.values()):
         return function(*args, **kwargs)
     out = arguments.pop("out", None)
@@ -123,7 +115,7 @@ def call_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     keywords = {
         key if key in ours else _KEYWORDS.get(key, key): value
         for key, value in list(arguments.items())[required:]
-        if value is not theirs[key].default
+        if key not in theirs or value is not theirs[key].default
     }
     _check_keywords(what, keywords, ours)
     return _delivered(what, function(*positional, **keywords), out)

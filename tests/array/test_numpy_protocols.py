@@ -51,6 +51,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "accumulate": lambda a, b: np.add.accumulate(a, axis=1),
     "outer": lambda a, b: np.multiply.outer(a[0], b),
     "defaults": lambda a, b: np.add(a, b, where=True, casting="same_kind", dtype=None),
+    "where with out": lambda a, b: np.add(a, b, out=a.copy(), where=a > 0),
+    "where with out, of one": lambda a, b: np.exp(b, out=b.copy(), where=a > 0),
 }
 
 
@@ -78,6 +80,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clip": lambda a: np.clip(a, -1.0, 1.0),
     "take": lambda a: np.take(a, gp.asarray([2, 0]) if isinstance(a, gp.GPUArray) else [2, 0], axis=1),
     "sort": lambda a: np.sort(a, axis=0),
+    "vstack": lambda a: np.vstack([a, a]),
+    "hstack": lambda a: np.hstack((a, a)),
+    "array_split": lambda a: tuple(np.array_split(a, 3, axis=1)),
+    "rot90": lambda a: np.rot90(a, k=-1),
+    "diagonal": lambda a: np.diagonal(a, offset=1),
+    "compress": lambda a: np.compress(np.array([True, False, True]).tolist(), a, axis=0),
+    "pad with a value": lambda a: np.pad(a, ((1, 0), (0, 2)), constant_values=3.5),
     "nonzero": lambda a: np.nonzero(a > 0),
     "zeros_like": lambda a: np.zeros_like(a),
     "full_like": lambda a: np.full_like(a, 3),
