@@ -21,6 +21,7 @@ _NAME = re.compile(r"(?P<repository>[a-zA-Z0-9][\w.-]{0,95}/[\w.-]{1,96})(?::(?P
 _PATIENCE_S = 10
 _TABLES = (".json", ".jinja", ".txt")  # configuration, tokenizer, chat template
 _MODULE = re.compile(r"\d{1,2}_\w{1,32}/config\.json", re.ASCII)  # of sentence-transformers
+_TEMPLATE = re.compile(r"additional_chat_templates/\w{1,32}\.jinja", re.ASCII)
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _PICKLES = (".bin", ".pt", ".pth")
 
@@ -72,7 +73,8 @@ def choose(sizes: Mapping[str, int], part: str | None, repository: str) -> dict[
         if weights:
             names = {*weights, *(name for name in top if name.endswith(_TABLES))}
             modules = [name for name in sizes if "modules.json" in top and _MODULE.fullmatch(name)]
-            return {name: sizes[name] for name in [*(name for name in top if name in names), *modules]}
+            templates = [name for name in sizes if _TEMPLATE.fullmatch(name)]
+            return {name: sizes[name] for name in [*(name for name in top if name in names), *modules, *templates]}
     matching = [name for name in gguf if part is None or part.lower() in name.lower()]
     kinds = {_PART.sub("", name) for name in matching}
     if len(kinds) == 1:

@@ -346,6 +346,13 @@ def test_malformed_requests(raw: bytes) -> None:
             kind(raw)
 
 
+@pytest.mark.parametrize(("half", "code"), [(b"\xed\xa0\xbd", "utf-8"), (rb"\ud83d", "utf-16")])
+def test_half_a_character_is_refused_however_it_is_written(half: bytes, code: str) -> None:
+    asked = b'{"model": "toy", "prompt": "a", "stop": "' + half + b'"}'
+    with pytest.raises(requests.RequestError, match=r"surrogate|utf-8"):
+        requests.completion(asked if code == "utf-8" else asked.decode().encode(code))
+
+
 def test_what_asks_for_nothing_is_taken() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     asked = chat(

@@ -65,6 +65,7 @@ HOSTILE: dict[str, bytes] = {
     "half a pair": rb'{"model": "toy", "messages": [{"role": "user", "content": "a\ud83d"}]}',
     "half a pair in a name": rb'{"model": "toy\udc00", "messages": [{"role": "user", "content": "a"}]}',
     "half a pair in a stop": rb'{"model": "toy", "messages": [{"role": "user", "content": "a"}], "stop": "\ud800"}',
+    "half a pair in a field": b'{"model": "toy", "prompt": "a", "\xed\xa0\xbd": 1}',
     "a role that is a list": b'{"model": "toy", "messages": [{"role": [], "content": "a"}]}',
     "a role that is an object": b'{"model": "toy", "messages": [{"role": {"a": 1}, "content": "a"}]}',
     "a bias that no float holds": b'{"model": "toy", "prompt": "a", "logit_bias": {"5": 1' + b"0" * 400 + b"}}",
@@ -87,6 +88,16 @@ def test_hostile_requests_are_refused_in_short(case: str, server: Server) -> Non
     status, _, answer = asked(server, path, HOSTILE[case])
     assert status in (400, 404) and len(answer) < 2000, (status, answer[:200])
     assert json.loads(answer)["error"]["message"]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("POST", "/v1/none", 404), ("GET", CHAT, 405)])
+def test_what_is_not_there_is_said_as_the_protocol_says_it(method: str, path: str, status: int, server: Server) -> None:
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE_S)
+    connection.request(method, path)
+    answer = connection.getresponse()
+    error = json.loads(answer.read())["error"]
+    connection.close()
+    assert (answer.status, error["type"]) == (status, "invalid_request_error") and path in error["message"]
 
 
 def test_prompts_that_cannot_fit_are_not_split_into_tokens(server: Server, model: PlayedModel) -> None:
@@ -247,6 +258,8 @@ def test_events_are_one_line_each(server: Server, model: PlayedModel) -> None:
         ({"temperature": 0.7, "top_k": 20, "eos_token_id": 3}, {"temperature": 0.7, "top_k": 20}),
         ({"do_sample": False, "temperature": 0.7}, {"temperature": 0.0}),
         ({"repetition_penalty": 1.1}, {"repetition_penalty": 1.1}),
+        ({"repetition_penalty": 1.1, "do_sample": False, "top_k": 3}, {"repetition_penalty": 1.1, "temperature": 0.0}),
+        ({"temperature": None, "top_p": None}, {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}),
     ],
 )
 def test_a_request_without_settings_is_answered_as_the_model_wants(

@@ -13,6 +13,7 @@ from llm import speaking
 from llm.test_serving import MESSAGES, PATIENCE_S, PlayedModel, chat
 from llm.test_serving_template import Template
 
+from pygpukit.llm.serving.call_formats import format_of
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.server import serve
 
@@ -40,7 +41,7 @@ class Calling(PlayedModel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokenizer = Template()
+        self.tokenizer: Any = Template()
         self.tokenizer.chat_template = TEMPLATE
         self.words = ["I", " look", ".\n", *(CALL[n : n + 5] for n in range(0, len(CALL), 5))]
 
@@ -224,3 +225,15 @@ def test_wrong_tools_are_named(fields: dict[str, Any], param: str) -> None:
     with pytest.raises(RequestError) as caught:
         chat(**fields)
     assert caught.value.param == param
+
+
+def test_tools_have_a_template_of_their_own(client: openai.OpenAI, played: Calling) -> None:
+    played.tokenizer.chat_template, played.tokenizer.tool_template = "{{ messages[0].content }}", TEMPLATE
+    answer = client.chat.completions.create(model="toy", messages=MESSAGES, tools=TOOLS, max_tokens=60)
+    (call,) = answer.choices[0].message.tool_calls or []
+    assert call.type == "function" and call.function.name == "weather"
+
+
+def test_calls_in_a_form_that_is_not_read_are_refused() -> None:
+    with pytest.raises(RequestError, match="<function=name>"):
+        format_of("{{ tools }}<tool_call><function=f><parameter=city>Rome</parameter></function></tool_call>")

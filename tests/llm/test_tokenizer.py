@@ -215,9 +215,14 @@ def test_a_folder_without_and_with_a_template_of_its_own(tmp_path: Path) -> None
         Tokenizer(tmp_path).render_chat([])
     named = [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": named}))
-    assert Tokenizer(tmp_path / "tokenizer.json").render_chat([]) == "d"
+    both = Tokenizer(tmp_path / "tokenizer.json")
+    assert both.render_chat([]) == both.render_chat([], tools=[]) == "d" and both.render_chat([], tools=[{}]) == "t"
     (tmp_path / "chat_template.jinja").write_text("j")
-    assert Tokenizer(tmp_path).render_chat([]) == "j"
+    both = Tokenizer(tmp_path)
+    assert both.render_chat([]) == "j" and both.render_chat([], tools=[{}]) == "t"
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("a")
+    assert Tokenizer(tmp_path).render_chat([], tools=[{}]) == "a"
     (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
     with pytest.raises(ModelFileError, match="UTF-8"):
         Tokenizer(tmp_path)
@@ -269,6 +274,12 @@ def test_texts_begin_with_a_token_where_the_vocabulary_wants_it(pre: str) -> Non
         assert from_fields(fields, "x").encode("he")[0] != begin
 
 
+def test_a_template_for_tools_in_metadata() -> None:
+    key = "tokenizer.chat_template"
+    tokenizer = from_fields(model_files.tokenizer_fields() | {key: "d", f"{key}.tool_use": "t"}, "x")
+    assert tokenizer.render_chat([]) == "d" and tokenizer.render_chat([], tools=[{}]) == "t"
+
+
 def test_post_processors_that_repeat_or_add_are_refused() -> None:
     text, token = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|a|>", "type_id": 0}}
     for single, ids in (([text] * 1000, [260]), ([text, token], [260] * 1000), ([text, *[token] * 100], [260])):
@@ -280,6 +291,32 @@ def test_post_processors_that_repeat_or_add_are_refused() -> None:
     own = {"<|a|>": {"id": "<|a|>", "ids": [260], "tokens": ["<|a|>"]}}
     fair = {"type": "TemplateProcessing", "single": [token, text], "pair": [text], "special_tokens": own}
     assert changed(post_processor=fair).encode("hello") == [260, 259]
+
+
+@pytest.mark.parametrize("adds", [None, False, True])
+@pytest.mark.parametrize("begins", [False, True])
+def test_the_configuration_says_what_stands_around_a_text(tmp_path: Path, begins: bool, adds: bool | None) -> None:
+    text, token = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|a|>", "type_id": 0}}
+    own = {"<|a|>": {"id": "<|a|>", "ids": [260], "tokens": ["<|a|>"]}}
+    form = {"type": "TemplateProcessing", "single": [token, text], "pair": [text], "special_tokens": own}
+    described = json.loads(model_files.tokenizer_json()) | ({"post_processor": form} if begins else {})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(described))
+    tokens = {"bos_token": "<|a|>", "eos_token": {"content": "<|b|>"}}
+    flags = {} if adds is None else {"add_bos_token": adds, "add_eos_token": adds}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokens | flags))
+    tokenizer = Tokenizer(tmp_path)
+    first = [260] if (begins and adds is None) or adds else []
+    last = [tokenizer.eos_token_id] if adds else []
+    assert tokenizer.encode("hello") == [*first, 259, *last]
+    assert tokenizer.encode("hello", add_special_tokens=False) == [259]
+
+
+def test_special_tokens_of_older_folders(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(model_files.tokenizer_json())
+    (tmp_path / "special_tokens_map.json").write_text('{"bos_token": {"content": "<|a|>"}, "eos_token": "<|b|>"}')
+    (tmp_path / "tokenizer_config.json").write_text('{"bos_token": null, "chat_template": "{{ eos_token }}"}')
+    tokenizer = Tokenizer(tmp_path)
+    assert (tokenizer.bos_token, tokenizer.eos_token, tokenizer.render_chat([])) == (None, "<|b|>", "<|b|>")
 
 
 def test_tokens_that_only_the_configuration_has(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -54,7 +55,7 @@ class Application:
         if origins:
             allowed: dict[str, Any] = {"allow_origins": list(origins), "allow_headers": ["*"], "allow_methods": ["*"]}
             middleware.append(Middleware(CORSMiddleware, **allowed))
-        self.web = Starlette(routes=routes, middleware=middleware)
+        self.web = Starlette(routes=routes, middleware=middleware, exception_handlers={HTTPException: _refused})
 
     def _guarded(self, handler: _Handler, public: bool = False, kind: str = _JSON) -> _Handler:
         async def answer(request: Request) -> Response:
@@ -135,6 +136,16 @@ class Application:
 
     async def _embeddings(self, request: Request) -> Response:
         return await embeddings.answer(self._models, request, await _body(request))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """An error as the protocol has it, for what no route answers."""
+    assert isinstance(error, HTTPException)
+    method, path = request.method, request.url.path
+    about = {404: f"there is no {path}", 405: f"{path} takes no {method}"}.get(error.status_code, error.detail)
+    return JSONResponse(
+        RequestError(f"{about}; see /v1/models", status=error.status_code).body(), error.status_code, error.headers
+    )
 
 
 async def _body(request: Request) -> bytes:

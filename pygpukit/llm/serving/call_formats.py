@@ -56,11 +56,19 @@ MISTRAL = CallFormat(
 )  # its templates want ids of nine letters
 LLAMA3 = CallFormat("<|python_tag|>", arguments="parameters", bare=True, control=("<|python_tag|>",))
 
+_TAGGED = "<function="  # of Qwen3-Coder: a call in tags, not in JSON
+
 
 def format_of(template: str | None) -> CallFormat:
     """The format that a chat template implies. Raises RequestError where it knows no tools."""
     source = template or ""
     if "tools" in source:
+        if _TAGGED in source:
+            raise RequestError(
+                f"this model's chat template writes calls as {_TAGGED}name>, which is not read yet; leave tools out",
+                "tools",
+                code="unsupported_parameter",
+            )
         if HERMES.begin in source:
             return HERMES
         if MISTRAL.begin in source:

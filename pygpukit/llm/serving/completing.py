@@ -16,6 +16,7 @@ from pygpukit.llm.scoring import prompt_tokens
 from pygpukit.llm.serving import bounds, requests
 from pygpukit.llm.serving.answers import CallTools, Written
 from pygpukit.llm.serving.call_formats import CallFormat
+from pygpukit.llm.serving.chatting import template_of
 from pygpukit.llm.serving.driver import Running
 from pygpukit.llm.serving.errors import RequestError
 from pygpukit.llm.serving.forms import settings_of
@@ -76,7 +77,8 @@ class Completing:
     def _settings(self, asked: Asked, served: Served) -> tuple[dict[str, Any], CallFormat | None]:
         """The settings of model.stream() that all answers share, and how the model writes calls of tools."""
         tokenizer = getattr(served.model, "tokenizer", None)
-        variables = variables_of(asked.effort, getattr(tokenizer, "chat_template", None)) | asked.variables
+        template = template_of(tokenizer, asked.tools is not None)
+        variables = variables_of(asked.effort, template) | asked.variables
         if asked.tools is not None:
             variables = {"tools": list(asked.tools.definitions)} | variables
         form, call_format = settings_of(asked.form, asked.tools, tokenizer)

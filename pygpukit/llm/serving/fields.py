@@ -17,12 +17,13 @@ def parsed(raw: bytes, known: Collection[str], refused: Mapping[str, Sequence[An
     RequestError.
     """
     try:
-        body = json.loads(raw, parse_constant=_no_number)
+        written = raw.decode(json.detect_encoding(raw))  # json.loads() takes halves of characters in bytes for letters
+        body = json.loads(written, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise RequestError(f"the request is no valid JSON: {shown(str(error))}") from None
+        raise RequestError(f"the request is no valid JSON: {error}") from None
     if not isinstance(body, dict):
         raise RequestError(f"the request must be an object, it is a {type(body).__name__}")
-    if b"\\u" in raw and not _is_well_formed(body):
+    if "\\u" in written and not _is_well_formed(body):
         raise RequestError("a text has half of a surrogate pair; send whole characters, a pair or UTF-8")
     for name, value in body.items():
         if name in known or value is None:

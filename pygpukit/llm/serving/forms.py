@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygpukit.core.errors import InvalidSpecError
 from pygpukit.llm.serving import fields
 from pygpukit.llm.serving.call_formats import CallFormat, format_of
+from pygpukit.llm.serving.chatting import template_of
 from pygpukit.llm.serving.errors import RequestError, shown
 from pygpukit.llm.serving.tools import Tools
 
@@ -65,7 +66,7 @@ def settings_of(form: Form | None, tools: Tools | None, tokenizer: Any) -> tuple
     settings: dict[str, Any] = {} if form is None else {"grammar": form.grammar()}
     if tools is None:
         return settings, None
-    call_format = format_of(getattr(tokenizer, "chat_template", None))
+    call_format = format_of(template_of(tokenizer, has_tools=True))
     settings["shown"] = call_format.control
     if tools.required:
         try:

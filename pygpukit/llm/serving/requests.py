@@ -34,6 +34,7 @@ _REFUSED: dict[str, tuple[Any, ...]] = {
     "verbosity": (),
     "web_search_options": (),
 }
+_GENERATION = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")  # of generation_config.json
 _DEFAULTS = {"temperature": 0.8, "top_p": 0.95, "min_p": 0.05}
 _COMMON = {
     *("model", "user", "n", "stream", "stream_options", "stop", "max_tokens", "logit_bias", "logprobs"),
@@ -143,12 +144,10 @@ def defaults(model: Any) -> dict[str, Any]:
     """Sampling defaults of a model for requests that set none: as its own configuration has it, else a little
     varied, without the tail of unlikely tokens."""
     generation = getattr(model, "generation", None) or {}
+    own = {name: generation[name] for name in _GENERATION if generation.get(name) is not None}
     if generation.get("do_sample") is False:
-        return {"temperature": 0.0}
-    settings = {name: generation[name] for name in ("temperature", "top_p", "top_k", "min_p") if name in generation}
-    if "repetition_penalty" in generation:
-        settings["repetition_penalty"] = generation["repetition_penalty"]
-    return settings or dict(_DEFAULTS)
+        return {name: value for name, value in own.items() if name == "repetition_penalty"} | {"temperature": 0.0}
+    return own or dict(_DEFAULTS)
 
 
 def _settings(body: Mapping[str, Any]) -> dict[str, Any]:

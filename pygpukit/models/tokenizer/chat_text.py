@@ -30,7 +30,8 @@ def chat_ids(
     values: Any = {"messages": content, "variables": dict(variables)}
     mark = ""
     if not control_tokens and any(_places(text, tokenizer.control_tokens) for text in _texts(values)):
-        written = json.dumps(values, ensure_ascii=False, default=repr) + (tokenizer.chat_template or "")
+        templates = (tokenizer.chat_template or "") + (tokenizer.tool_template or "")
+        written = json.dumps(values, ensure_ascii=False, default=repr) + templates
         mark = next(chr(code) for code in _MARKS if chr(code) not in written)
         values = _marked(values, tokenizer.control_tokens, mark)
     text = tokenizer.render_chat(values["messages"], add_generation_prompt, **values["variables"])

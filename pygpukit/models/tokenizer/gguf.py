@@ -9,6 +9,7 @@ from typing import Any
 from pygpukit.core.errors import ModelFileError
 from pygpukit.core.extras import need
 from pygpukit.models.tokenizer import sentencepiece
+from pygpukit.models.tokenizer.beside import DEFAULT, TOOLS
 from pygpukit.models.tokenizer.pre_tokenizers import PRE_TOKENIZERS
 from pygpukit.models.tokenizer.tokenizer import Tokenizer, readable
 
@@ -120,7 +121,9 @@ def _vocabulary(fields: Mapping[str, Any], where: str) -> Vocabulary:
 
 def _config(vocabulary: Vocabulary) -> dict[str, Any]:
     """The fields that tokenizer_config.json would have."""
-    config: dict[str, Any] = {"chat_template": vocabulary.fields.get("tokenizer.chat_template")}
+    key = "tokenizer.chat_template"
+    templates = {DEFAULT: vocabulary.fields.get(key), TOOLS: vocabulary.fields.get(f"{key}.{TOOLS}")}
+    config: dict[str, Any] = {"chat_template": templates}
     count = len(vocabulary.tokens)
     for ours, key in (("bos", "bos"), ("eos", "eos"), ("pad", "padding")):
         number = vocabulary.field(f"{key}_token_id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError, ModelFileError
 from pygpukit.core.extras import need
-from pygpukit.models.documents import read_object, read_text
+from pygpukit.models.documents import read_text
 from pygpukit.models.tokenizer import wordpiece
+from pygpukit.models.tokenizer.beside import DEFAULT, TOOLS, add_tokens, config_of, surround, templates_of
 from pygpukit.models.tokenizer.bounds import check_added, check_cost, check_growth
 from pygpukit.models.tokenizer.chat_text import chat_ids
 from pygpukit.models.tokenizer.ending import END_NAMES
@@ -43,7 +44,7 @@ class Tokenizer:
         path = Path(path)
         folder = path if path.is_dir() else path.parent
         file = path / "tokenizer.json" if path.is_dir() else path
-        config = _config_of(folder)
+        config = config_of(folder)
         if path.is_dir() and not file.is_file():
             file = path / wordpiece.FILE
             if not file.is_file():
@@ -73,11 +74,15 @@ class Tokenizer:
             tokenizer.no_truncation()
             check_growth([_state(tokenizer.normalizer), _state(tokenizer.decoder)], where)
             check_added(_state(tokenizer.post_processor), where)
-            _add_tokens(tokenizer, config.get("added_tokens_decoder"), where)
+            add_tokens(tokenizer, config.get("added_tokens_decoder"), where)
         self._tokenizer = tokenizer
         self._where = where
         self._names = {kind: self._special(kind, config) for kind in _USUAL}
-        self.chat_template = _default_template(config.get("chat_template"), where)
+        with readable(where):
+            surround(tokenizer, config, self._names)
+        templates = templates_of(config.get("chat_template"), where)
+        self.chat_template = templates.get(DEFAULT)
+        self.tool_template = templates.get(TOOLS)  # of conversations with tools, where they have one of their own
 
     def _special(self, kind: str, config: Mapping[str, Any]) -> str | None:
         named = config.get(kind)
@@ -197,10 +202,11 @@ class Tokenizer:
 
         Raises ModelFileError where the model has no template, or the template fails.
         """
-        if self.chat_template is None:
+        template = (self.tool_template if context.get("tools") else None) or self.chat_template
+        if template is None:
             raise ModelFileError(f"{self._where}: the model has no chat template; it completes texts only", self._where)
         tokens = {kind: name for kind, name in self._names.items() if name is not None}
-        return ChatTemplate(self.chat_template, tokens).render(messages, add_generation_prompt, **context)
+        return ChatTemplate(template, tokens).render(messages, add_generation_prompt, **context)
 
     def encode_chat(
         self,
@@ -262,62 +268,3 @@ def readable(where: str) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of Rust is no Exception
         raise ModelFileError(f"{where}: it describes no tokenizer that can be used: {error}", where) from None
-
-
-def _add_tokens(tokenizer: Any, entries: Any, where: str) -> None:
-    """The tokens of tokenizer_config.json that tokenizer.json lacks, at the ids that it gives them."""
-    if entries is None:
-        return
-    if not isinstance(entries, dict) or not all(
-        key.isascii()
-        and key.isdigit()
-        and len(key) < 10
-        and isinstance(entry, dict)
-        and isinstance(entry.get("content"), str)
-        for key, entry in entries.items()
-    ):
-        raise ModelFileError(f"{where}: added_tokens_decoder of tokenizer_config.json is no object of tokens", where)
-    library = need("tokenizers", "models", "reading a tokenizer")
-    have = tokenizer.get_added_tokens_decoder()
-    flags = ("special", "lstrip", "rstrip", "normalized", "single_word")
-    for number, entry in sorted((int(key), entry) for key, entry in entries.items()):
-        if number in have and have[number].content == entry["content"]:
-            continue
-        token = library.AddedToken(entry["content"], **{flag: entry.get(flag) is True for flag in flags})
-        (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([token])
-        token_id = tokenizer.token_to_id(entry["content"])
-        if token_id != number:
-            raise ModelFileError(
-                f"{where}: tokenizer_config.json says {entry['content']!r:.80} is token {number}; it is {token_id}",
-                where,
-            )
-
-
-def has_chat_template(folder: Path) -> bool:
-    """True if a model's folder has a chat template, told without its tokenizer. Raises ModelFileError, OSError."""
-    return _default_template(_config_of(folder).get("chat_template"), str(folder)) is not None
-
-
-def _config_of(folder: Path) -> dict[str, Any]:
-    """The settings of tokenizer_config.json, and the chat template beside it."""
-    file = folder / "tokenizer_config.json"
-    return (read_object(file) if file.is_file() else {}) | _template_beside(folder)
-
-
-def _template_beside(folder: Path) -> dict[str, Any]:
-    """The chat template where it is a file of its own."""
-    if (folder / "chat_template.jinja").is_file():
-        return {"chat_template": read_text(folder / "chat_template.jinja")}
-    if (folder / "chat_template.json").is_file():
-        return {"chat_template": read_object(folder / "chat_template.json").get("chat_template")}
-    return {}
-
-
-def _default_template(template: Any, where: str) -> str | None:
-    """One template of what a tokenizer_config.json may hold: a text, or a list of named ones."""
-    if isinstance(template, Sequence) and not isinstance(template, str):
-        defaults = (entry for entry in template if isinstance(entry, dict) and entry.get("name") == "default")
-        template = next(defaults, {}).get("template")
-    if template is not None and not isinstance(template, str):
-        raise ModelFileError(f"{where}: its chat template is a {type(template).__name__}, not a text", where)
-    return template
