@@ -33,6 +33,8 @@ class Oracle:
         return (token + self._random.randrange(1, self._vocabulary)) % self._vocabulary
 
 
-def drafting(answer: list[int], acceptance: float, seed: int = 0, count: int = 4, vocabulary: int = 99) -> Drafting:
-    """Drafts of a sequence that are tried in every step."""
-    return Drafting(Oracle(answer, acceptance, seed, vocabulary), Gain(count, always=True))
+def drafting(
+    answer: list[int], acceptance: float, seed: int = 0, count: int = 4, vocabulary: int = 99, always: bool = True
+) -> Drafting:
+    """Drafts of a sequence that are tried in every step, or while they pay."""
+    return Drafting(Oracle(answer, acceptance, seed, vocabulary), Gain(count, always))

@@ -120,6 +120,32 @@ def test_ten_thousand_tokens_at_each_acceptance(acceptance: float, part: int) ->
     drafted(loop_of("llama", 8 + part, 5 + part), "llama", counts, acceptance, part)
 
 
+@pytest.mark.parametrize("proposing", [0.0, 2.0])
+def test_drafts_that_are_never_right_are_left_out_by_what_they_cost(
+    proposing: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that goes on by 1 in a step, by 1.63 in one with drafts, and by what proposing them takes."""
+    network = tiny.model("llama", context=512).engine.network
+    [answer] = said(Loop(network, 8, max_rows=8), [Sequence([3], 500)])
+    now = 0.0
+    loop, rows = Loop(network, 8, max_rows=8, clock=lambda: now), list[int]()
+    launch = loop.steps.launch
+
+    def launched(lines: Any) -> Any:
+        nonlocal now
+        now += 1.0 if len(lines) == 1 else 1.63 + proposing
+        rows.append(len(lines))
+        return launch(lines)
+
+    monkeypatch.setattr(loop.steps, "launch", launched)
+    sequence, own = Sequence([3], 500), guessing.drafting([choice.token for choice in answer], 0.0, always=False)
+    sequence.drafting = own
+    assert said(loop, [sequence]) == [answer]
+    tried = [count for count in rows if count > 1]
+    assert own.drafted == sum(count - 1 for count in tried) > 0 == own.accepted
+    assert now < 1.02 * len(rows) == 1.02 * 499
+
+
 def test_preempted_at_any_step_they_go_on_with_the_same_bits() -> None:
     random = np.random.default_rng(9)
     answers = plain("llama", SHORT)

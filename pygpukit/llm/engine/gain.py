@@ -5,80 +5,78 @@ from __future__ import annotations
 from collections import deque
 from statistics import median
 
-_TRIAL, _BARREN = 8, 4  # steps of a trial; so many without an accepted draft end it
-_PLAIN = 4  # steps without drafts to compare with
-_GOOD = 64  # steps with drafts after a trial that paid
-_PAUSE, _LONGEST = 64, 1024  # steps without them after one that did not; twice as many each time
-_KEPT = 16  # steps of either kind that are remembered
-
-
-class _Steps:
-    """Tokens and seconds of the last steps of a kind."""
-
-    def __init__(self) -> None:
-        self.tokens = deque[int](maxlen=_KEPT)
-        self.seconds = deque[float](maxlen=_KEPT)
-
-    def note(self, tokens: int, seconds: float) -> None:
-        self.tokens.append(tokens)
-        self.seconds.append(seconds)
-
-    @property
-    def mean(self) -> float:
-        return sum(self.tokens) / len(self.tokens)
+_GRANT = 2.0  # steps without drafts that drafts may cost an answer at first
+_SHARE = 0.01  # and of each step without drafts that follows
+_PLAIN = 3  # steps without drafts to compare with: at first, and after so many with them
+_GOOD = 128
+_KEPT = 8  # steps with drafts that are remembered; of those without about as many as make a comparison
 
 
 class Gain:
-    """Decides for an answer how many drafts its next step tries: `count`, or none while they do not pay.
+    """Decides for an answer how many drafts its next step tries: `drafts`, none while they do not pay.
 
-    Drafts are tried first; then some steps go without, and whichever gave more tokens a second goes on. The other is
-    looked at again now and then, rarely where it lost often. always: drafts are tried in any case. It changes when
-    tokens come, and no token.
+    What drafts cost is counted in steps without drafts. They may cost a few of them at first and a small share of those
+    that follow, and what they gain is theirs to lose again, up to what a trial costs: so an answer whose drafts are
+    never right takes hardly longer than one without, however much a step with drafts and the drafts themselves cost.
+    always: drafts are tried in any case. It changes when tokens come, and no token.
     """
 
     def __init__(self, count: int, always: bool = False) -> None:
         self._count, self._always = count, always
-        self._with, self._without = _Steps(), _Steps()
-        self._left, self._drafting, self._trying = _TRIAL, True, True
-        self._pause = _PAUSE
-        self._barren = 0
+        self._with, self._without = deque[float](maxlen=_KEPT), deque[float](maxlen=2 * _PLAIN - 1)
+        self._drafting, self._steps = False, 0  # steps of this kind since the last of the other one
+        self._left = _GRANT  # what drafts may cost from now on
+        self._pausing = False  # until a trial can be paid
+        self._excused = False  # a step with drafts that took long was left out
 
     @property
     def drafts(self) -> int:
         """Drafts for the next step."""
         return self._count if self._drafting or self._always else 0
 
-    @property
-    def pays(self) -> bool | None:
-        """True if drafts gave more tokens a second than steps without; None before both were seen."""
-        if not self._with.tokens or not self._without.tokens:
-            return None
-        return self._with.mean * median(self._without.seconds) >= self._without.mean * median(self._with.seconds)
-
     def note(self, drafting: bool, tokens: int, seconds: float) -> None:
-        """A step ended that gave so many tokens. drafting: it was to try drafts. One of the other kind than wanted,
-        which was begun before, is remembered and does not count."""
-        (self._with if drafting else self._without).note(tokens, seconds)
-        if self._always or drafting != self._drafting:
+        """A step ended that gave so many tokens. drafting: it was to try drafts. One of the other kind than expected,
+        which was begun before, is remembered and counts for no comparison."""
+        if self._always:
             return
-        self._barren = 0 if tokens > 1 or not drafting else self._barren + 1
-        self._left -= 1
-        if drafting and self._trying and self._barren >= _BARREN:
-            self._stop()
-        elif self._left <= 0:
-            self._turn()
-
-    def _turn(self) -> None:
-        """The stint is over: steps of the other kind to compare with, or whichever pays."""
-        if self._drafting:  # a trial, or a good time, is followed by some steps without
-            self._drafting, self._trying, self._left = False, True, _PLAIN
-        elif not self._trying:  # a pause is over
-            self._drafting, self._trying, self._left, self._barren = True, True, _TRIAL, 0
-        elif self.pays:
-            self._drafting, self._trying, self._left, self._pause = True, False, _GOOD, _PAUSE
+        if drafting:
+            self._with_drafts(tokens, seconds)
         else:
-            self._stop()
+            self._without.append(seconds)
+            self._left = min(self._left + _SHARE, self._limit)
+        self._steps += drafting == self._drafting
+        expected = self._expected()
+        if expected != self._drafting:
+            self._drafting, self._steps = expected, 0
 
-    def _stop(self) -> None:
-        self._drafting, self._trying, self._left = False, False, self._pause
-        self._pause = min(2 * self._pause, _LONGEST)
+    def _with_drafts(self, tokens: int, seconds: float) -> None:
+        cost = self._cost(seconds)
+        one_by_one = self._count + 1
+        if cost > one_by_one and not self._excused:
+            self._excused = True  # it may have captured its graph, which is done once
+            return
+        self._with.append(seconds)
+        # A step that took longer than its tokens one by one and than others was held up by something else.
+        cost = min(cost, max(one_by_one, 1 + self._extra))
+        self._left = min(self._left + tokens - cost, self._limit)
+
+    def _expected(self) -> bool:
+        """True if the next step is to try drafts."""
+        if self._drafting:
+            self._pausing = self._left < self._extra
+            return not self._pausing and self._steps < _GOOD
+        return self._steps >= _PLAIN and self._left >= (self._limit if self._pausing else self._extra)
+
+    def _cost(self, seconds: float) -> float:
+        """So many steps without drafts take as long; one by a clock that stands still."""
+        return seconds / (median(self._without) or seconds or 1.0)
+
+    @property
+    def _extra(self) -> float:
+        """Cost of a step with drafts beyond one without, none of them right."""
+        return max(self._cost(median(self._with)) - 1, 0.0) if self._with else 0.0
+
+    @property
+    def _limit(self) -> float:
+        """Cost that drafts may have at a time: of a few cheap steps with them, or of two."""
+        return max(_GRANT, 2 * self._extra)

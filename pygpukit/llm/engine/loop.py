@@ -42,14 +42,14 @@ _BUDGET_OF_SEVERAL = 2304
 
 
 class _Begun(NamedTuple):
-    """A plan on the device: who gets a token of which row of which step, and the event of its end, on a stream. time:
-    when it was launched. ended: tells whoever gives turns."""
+    """A plan on the device: who gets a token of which row of which step, and the event of its end, on a stream.
+    alone: no prompt is read beside its rows. ended: tells whoever gives turns."""
 
     plan: Plan
     launched: list[tuple[Launched, list[Sequence | None]]]
     end: Event
     stream: int
-    time: float
+    alone: bool
     ended: Callable[[], None]
 
 
@@ -328,7 +328,7 @@ class Loop:
             begun = self._begun.popleft()
             begun.ended()
             now = self._clock()
-            seconds, self._ended = now - max(begun.time, self._ended), now
+            seconds, self._ended = now - self._ended, now  # with what the host does between steps
             said: dict[Sequence, list[tuple[Line, Choice]]] = {}
             for launched, sequences in begun.launched:
                 for sequence, line, choice in zip(sequences, launched.lines, launched.read(), strict=True):
@@ -339,12 +339,12 @@ class Loop:
                     self.scheduler.accept(sequence, accepted)
                 if sequence.is_over:
                     self.scheduler.end(sequence)
-            for row in begun.plan.rows:  # whose time tells nothing where prompts are read beside them
+            for row in begun.plan.rows:
                 if (sequence := _sequence(row)).drafting is not None and sequence in said:
-                    note(sequence, row.drafts > 0, said[sequence], None if begun.plan.chunks else seconds)
+                    note(sequence, row.drafts > 0, said[sequence], seconds if begun.alone else None)
 
     def _launch(self, plan: Plan, own: Turn) -> _Begun:
-        time = self._clock()
+        alone = self._pass is None and not plan.chunks
         launched = self._go_on(plan)
         self.cache.copy(plan.copies)
         rows = [row for row in plan.rows if not _sequence(row).is_over]
@@ -361,7 +361,7 @@ class Loop:
             self._tell_passed()
         end = Event(timing=False)
         end.record()
-        return _Begun(plan, launched, end, native.current_stream().id, time, own.go_on())
+        return _Begun(plan, launched, end, native.current_stream().id, alone, own.go_on())
 
     def _launch_chunks(
         self, rows: Several[Row], chunks: Several[Chunk], drafts: Drafts
