@@ -10,14 +10,25 @@ from typing import BinaryIO
 from pygpukit.core.errors import ModelFileError
 
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_POINTER, _LONGEST_POINTER = b"version https://git-lfs.github.com/spec/", 1024  # bytes
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """A file to read from. Raises ModelFileError for what is no regular file, OSError where it cannot be opened."""
+    """A file to read from.
+
+    Raises ModelFileError for what is no regular file, or a pointer of Git LFS, OSError where it cannot be opened.
+    """
     _check(Path(path).stat(), path)
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # another may have taken its place
     try:
-        _check(os.fstat(number), path)
+        status = os.fstat(number)
+        _check(status, path)
+        if status.st_size <= _LONGEST_POINTER and os.pread(number, len(_POINTER), 0) == _POINTER:
+            raise ModelFileError(
+                f"{os.fspath(path)}: it is a pointer of Git LFS that stands for the file; `git lfs pull` in its folder "
+                "gets the file itself",
+                os.fspath(path),
+            )
         return os.fdopen(number, "rb")
     except BaseException:
         os.close(number)

@@ -82,7 +82,7 @@ def open_checkpoint(
     path = get(path_or_name, progress, revision)
     if not Path(path_or_name).expanduser().exists():
         return open_path(path, str(path_or_name))
-    return open_path(path, path.resolve().name if path.is_dir() else path.stem)
+    return open_path(path, _called(path) if path.is_dir() else path.stem)
 
 
 def open_path(path: Path, name: str) -> Checkpoint:
@@ -91,17 +91,32 @@ def open_path(path: Path, name: str) -> Checkpoint:
     from pygpukit.models.folder import FolderCheckpoint
     from pygpukit.models.gguf_checkpoint import GGUFCheckpoint
     from pygpukit.models.gguf_parts import first_part
+    from pygpukit.models.safetensors import visible
 
     if path.is_dir():
-        if (path / "model.bin").is_file() and not any(path.glob("*.safetensors")):
+        if (path / "model.bin").is_file() and not visible(path, "*.safetensors"):
             return CTranslate2Checkpoint(path, name)
-        files = sorted(path.glob("*.gguf"))
-        first = files[0] if len(files) == 1 else first_part(files)
-        if first is None or any(path.glob("*.safetensors")):
+        files = visible(path, "*.gguf")
+        if len(files) > 1:  # beside the model of a picture's or a sound's encoder
+            files = [file for file in files if "mmproj" not in file.name.lower()] or files
+        if not files or visible(path, "*.safetensors"):
             return FolderCheckpoint(path, name)
+        first = files[0] if len(files) == 1 else first_part(files)
+        if first is None:
+            names = ", ".join(file.name for file in files)
+            raise ModelFileError(f"{path}: it has several GGUF files; give one of them: {names}", str(path))
         path = first
     kind = kind_of(path)
     return GGUFCheckpoint(path, name) if kind == "gguf" else FolderCheckpoint(path, name)
+
+
+def _called(folder: Path) -> str:
+    """A folder's name; of one in the hub's cache, whose own is a commit, the owner's and the model's."""
+    folder = folder.resolve()
+    above = folder.parent.parent.name
+    if folder.parent.name == "snapshots" and above.startswith("models--"):
+        return above.removeprefix("models--").replace("--", "/")
+    return folder.name
 
 
 def kind_of(path: Path) -> str:
@@ -119,4 +134,7 @@ def kind_of(path: Path) -> str:
             "Take the model's .safetensors or .gguf file",
             str(path),
         )
-    raise ModelFileError(f"{path}: this is neither a safetensors nor a GGUF file", str(path))
+    what = (
+        "a table beside a model; give its folder" if path.suffix == ".json" else "neither a safetensors nor a GGUF file"
+    )
+    raise ModelFileError(f"{path}: this is {what}", str(path))

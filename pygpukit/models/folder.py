@@ -11,7 +11,7 @@ from pygpukit.models.convert import convert
 from pygpukit.models.documents import read_object
 from pygpukit.models.quantised.methods import quantised
 from pygpukit.models.quantised.tensors import Tensors
-from pygpukit.models.safetensors import load_safetensors, weights_of
+from pygpukit.models.safetensors import SafeTensorsFile, ShardedSafeTensorsFile, load_safetensors
 from pygpukit.models.stored import Stored
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ class FolderCheckpoint:
             if more is not None:
                 self.config["quantization_config"] = {"quant_method": "modelopt", **more}
         self.generation = _optional(self.folder / "generation_config.json")
-        if path.is_dir():
-            path = _weights(path)
-        self._file = load_safetensors(path)
+        self._file = _weights(path)
         # Some writers put GPT-2's tensors under "transformer.", others do not.
         self._stored = {name.removeprefix("transformer."): name for name in self._file.tensor_names}
         self._tokenizer: Tokenizer | None = None
@@ -101,15 +99,15 @@ def _optional(path: Path) -> dict[str, Any]:
     return read_object(path) if path.is_file() else {}
 
 
-def _weights(folder: Path) -> Path:
+def _weights(path: Path) -> SafeTensorsFile | ShardedSafeTensorsFile:
     try:
-        return weights_of(folder)
+        return load_safetensors(path)
     except ModelFileError:
-        pickled = next((name for name in _PICKLED if (folder / name).exists()), None)
-        if pickled is None:
+        pickled = next((name for name in _PICKLED if path.is_dir() and (path / name).exists()), None)
+        if pickled is None or any(path.glob("*.safetensors")):
             raise
         raise ModelFileError(
-            f"{folder}: its weights are in {pickled}, a pickle, which can run any code when it is opened, so it "
+            f"{path}: its weights are in {pickled}, a pickle, which can run any code when it is opened, so it "
             "is not. Take the model's .safetensors files",
-            str(folder),
+            str(path),
         ) from None

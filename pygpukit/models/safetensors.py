@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _INTEGER_LIMIT = 1 << 63
+_MAX_PARTS = 4096
+_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.safetensors")
 _LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
 
 
@@ -160,9 +163,10 @@ class SafeTensorsFile:
 
 
 class ShardedSafeTensorsFile:
-    """Several files that one index names, as one. A file is opened when a tensor of it is first asked for.
+    """Several files as one: those that an index names, or by of() the parts of a model without one.
 
-    The index may name files beside it only. Raises ModelFileError where it names others, or is malformed.
+    A file of an index is opened when a tensor of it is first asked for, and may lie beside it only. Raises
+    ModelFileError where it names others, or is malformed.
     """
 
     def __init__(self, index_json_path: str | os.PathLike[str]) -> None:
@@ -180,6 +184,24 @@ class ShardedSafeTensorsFile:
                 )
         self._shard_of: dict[str, str] = names
         self._shards: dict[str, SafeTensorsFile] = {}
+
+    @classmethod
+    def of(cls, files: Sequence[Path]) -> ShardedSafeTensorsFile:
+        """All parts of a model that has no index. Raises ModelFileError where two have the same tensor."""
+        self = cls.__new__(cls)
+        self.path, self._shard_of, self._shards = files[0].parent, {}, {}
+        try:
+            for file in files:
+                self._shards[file.name] = shard = SafeTensorsFile(file)
+                for name in shard.tensor_names:
+                    if name in self._shard_of:
+                        other = self._shard_of[name]
+                        raise ModelFileError(f"{file}: the tensor {name!r} is in {other}, too", str(file))
+                    self._shard_of[name] = file.name
+        except BaseException:
+            self.close()
+            raise
+        return self
 
     @property
     def tensor_names(self) -> list[str]:
@@ -254,24 +276,47 @@ def load_safetensors(path: str | os.PathLike[str]) -> SafeTensorsFile | ShardedS
     """
     path = Path(path)
     if path.is_dir():
-        path = weights_of(path)
+        path, *others = weights_of(path)
+        if others:
+            return ShardedSafeTensorsFile.of([path, *others])
     return ShardedSafeTensorsFile(path) if path.suffix == ".json" else SafeTensorsFile(path)
 
 
-def weights_of(folder: Path) -> Path:
-    """The file of a folder to open: its index, else its model.safetensors, else its only .safetensors file."""
-    for name in ("model.safetensors.index.json", "model.safetensors"):
+def weights_of(folder: Path) -> list[Path]:
+    """The files of a folder to open: its model.safetensors, else its index, else its only .safetensors file, or all
+    parts of one model by their names. Raises ModelFileError."""
+    for name in ("model.safetensors", "model.safetensors.index.json"):
         if (folder / name).is_file():
-            return folder / name
-    files = sorted(folder.glob("*.safetensors"))
+            return [folder / name]
+    files = visible(folder, "*.safetensors")
+    parts = [_PART.fullmatch(file.name) for file in files]
+    families = {(part[1], int(part[3])) if part else None for part in parts}
+    first = parts[0] if len(families) == 1 else None
+    if first is not None:
+        names = [
+            f"{first[1]}-{number:05d}-of-{first[3]}.safetensors"
+            for number in range(1, min(int(first[3]), _MAX_PARTS) + 1)
+        ]
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing:
+            some = ", ".join(missing[:5])
+            raise ModelFileError(
+                f"{folder}: of the {int(first[3])} parts of {first[1]} are missing: {some}", str(folder)
+            )
+        return [folder / name for name in names]
     if len(files) == 1:
-        return files[0]
+        return files
     if files:
-        names = ", ".join(file.name for file in files)
+        listed = ", ".join(file.name for file in files)
         raise ModelFileError(
-            f"{folder}: it has no model.safetensors.index.json and several files: {names}", str(folder)
+            f"{folder}: it has no model.safetensors.index.json and several files: {listed}", str(folder)
         )
     raise ModelFileError(f"{folder}: it has no .safetensors file", str(folder))
+
+
+def visible(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder by their names, without hidden ones: macOS puts a `._name` beside a name it copies."""
+    return sorted(file for file in folder.glob(pattern) if not file.name.startswith("."))
 
 
 def _read_header(file: MappedFile) -> tuple[dict[str, str], dict[str, TensorInfo], int]:

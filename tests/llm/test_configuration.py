@@ -160,6 +160,24 @@ def test_dynamic_scaling_is_none_within_the_context() -> None:
         ),
         ("llama", {"rope_scaling": {"rope_type": "linear"}}, "factor"),
         ("llama", {"rope_parameters": {"full_attention": {"rope_type": "default"}}}, "full_attention"),
+        (
+            "llama",
+            {
+                "rope_parameters": {"rope_type": "linear", "factor": 2.0},
+                "rope_scaling": {"type": "linear", "factor": 4.0},
+            },
+            "rope_scaling says factor is 4.0",
+        ),
+        (
+            "gemma3",
+            {
+                "rope_parameters": {
+                    "full_attention": {"rope_theta": 1e6},
+                    "sliding_attention": {"rope_type": "linear", "factor": 2.0},
+                }
+            },
+            "sliding_attention: rope_type is 'linear'",
+        ),
         ("qwen2", {"layer_types": ["chunked_attention"] * 2}, "chunked_attention"),
         ("llama", {"num_hidden_layers": True}, "num_hidden_layers"),
         ("llama", {"hidden_size": 32.0}, "hidden_size"),
@@ -232,3 +250,9 @@ def test_end_tokens_of_every_file_count() -> None:
     model = from_checkpoint(checkpoint)
     for token in (3, 4, 5):
         assert model.stream([1, 2], 9, logit_bias={token: 1e4}).complete().token_ids == [token]
+
+
+@pytest.mark.parametrize("newer", [{}, {"rope_theta": 10000.0}, {"rope_theta": 10000.0, "rope_type": "linear"}])
+def test_a_rotation_that_newer_and_older_fields_say_together(newer: dict[str, Any]) -> None:
+    config = {**CONFIGS["llama"], "rope_parameters": newer, "rope_scaling": {"type": "linear", "factor": 4.0}}
+    check(config, tensors(config), divisors=4.0)

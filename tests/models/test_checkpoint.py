@@ -50,6 +50,30 @@ def test_a_folder_of_one_gguf_file(tmp_path: Path) -> None:
     assert open_checkpoint(tmp_path).config["hidden_size"] == 32
 
 
+def test_of_several_gguf_files_one_is_to_be_given(tmp_path: Path) -> None:
+    model_files.llama(tmp_path / "one.gguf")
+    for beside in ("._one.gguf", "mmproj-one-f16.gguf"):
+        (tmp_path / beside).write_bytes(b"no model that is read")
+        assert open_checkpoint(tmp_path).config["hidden_size"] == 32
+    model_files.llama(tmp_path / "two.gguf")
+    with pytest.raises(ModelFileError, match=r"several GGUF files; give one of them: one\.gguf, two\.gguf"):
+        open_checkpoint(tmp_path)
+
+
+def test_a_folder_of_the_hubs_cache_is_called_by_its_repository(tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--owner--some-model" / "snapshots" / "0123abc"
+    snapshot.parent.mkdir(parents=True)
+    assert open_checkpoint(model_files.folder(snapshot, WEIGHTS)).name == "owner/some-model"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_pointer_in_the_place_of_a_file(tmp_path: Path, name: str) -> None:
+    folder = model_files.folder(tmp_path / "small", WEIGHTS)
+    (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+    with pytest.raises(ModelFileError, match=f"{name}: it is a pointer of Git LFS"):
+        open_checkpoint(folder).tokenizer()
+
+
 def test_gpt2_names_are_the_same_with_and_without_the_prefix(tmp_path: Path) -> None:
     model = open_checkpoint(model_files.folder(tmp_path / "g", {"transformer.wte.weight": np.ones((2, 2), np.float32)}))
     assert model.names() == ("wte.weight",) and model.read("wte.weight").sum() == 4

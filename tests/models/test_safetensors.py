@@ -173,3 +173,29 @@ def test_a_folder_of_several_files_without_an_index(tmp_path: Path) -> None:
         load_safetensors(tmp_path)
     (tmp_path / "two.safetensors").unlink()
     assert load_safetensors(tmp_path).tensor_names == ["a"]
+
+
+def test_parts_of_one_model_need_no_index(tmp_path: Path) -> None:
+    one, two = (tmp_path / f"m-{number:05d}-of-00002.safetensors" for number in (1, 2))
+    save_file({"a": np.ones(3, np.float32)}, one)
+    with pytest.raises(ModelFileError, match=r"of the 2 parts of m are missing: m-00002-of-00002\.safetensors"):
+        load_safetensors(tmp_path)
+    save_file({"b": np.zeros(5, np.int8)}, two)
+    both = load_safetensors(tmp_path)
+    assert both.tensor_names == ["a", "b"] and both.array("b").shape == (5,)
+    assert both.file_size == one.stat().st_size + two.stat().st_size
+    both.close()
+    save_file({"a": np.zeros(5, np.int8)}, two)
+    with pytest.raises(ModelFileError, match="'a' is in m-00001-of-00002"):
+        load_safetensors(tmp_path)
+
+
+def test_a_whole_file_is_taken_before_an_index(tmp_path: Path) -> None:
+    save_file({"c": np.ones(3, np.float32)}, shards(tmp_path, {"weight_map": {"a": "gone"}}) / "model.safetensors")
+    assert load_safetensors(tmp_path).tensor_names == ["c"]
+
+
+def test_hidden_files_are_none_of_a_model(tmp_path: Path) -> None:
+    save_file({"c": np.ones(3, np.float32)}, tmp_path / "weights.safetensors")
+    (tmp_path / "._weights.safetensors").write_bytes(b"\0\5\x16\7")
+    assert load_safetensors(tmp_path).tensor_names == ["c"]

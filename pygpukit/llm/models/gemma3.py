@@ -35,13 +35,21 @@ def _config(fields: Fields) -> dict[str, Any]:
     layers = fields.integer("num_hidden_layers") or 1
     pattern = fields.integer("sliding_window_pattern", "_sliding_window_pattern") or _PATTERN
     config = gemma_config(fields) | {
-        "local_rope_theta": _rope_parameters(fields, "sliding_attention").number("rope_theta")
-        or fields.number("rope_local_base_freq")
-        or _LOCAL_THETA,
+        "local_rope_theta": _local_theta(fields) or fields.number("rope_local_base_freq") or _LOCAL_THETA,
     }
     if fields.get("layer_types") is None:
         config["windowed"] = tuple((number + 1) % pattern != 0 for number in range(layers))
     return config
+
+
+def _local_theta(fields: Fields) -> float | None:
+    """Of the layers that see a window of keys, whose rotation nothing scales."""
+    parameters = _rope_parameters(fields, "sliding_attention")
+    if parameters.text("rope_type", "type") not in (None, "default"):
+        raise parameters.error(
+            "which is not there yet for layers with a window; it may be 'default'", "rope_type", "type"
+        )
+    return parameters.number("rope_theta")
 
 
 def _rope(fields: Fields, default_theta: float) -> Rope:

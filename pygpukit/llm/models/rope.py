@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pygpukit.core.errors import InvalidSpecError
@@ -25,9 +26,24 @@ _NEUTRAL = {"partial_rotary_factor": (1,), "truncate": (True,), "mrope_section":
 
 
 def rope_parameters(fields: Fields) -> Fields:
-    """Hugging Face's rope parameters: "rope_parameters" of newer files, "rope_scaling" of older ones."""
+    """Hugging Face's rope parameters: "rope_parameters" of newer files, "rope_scaling" of older ones; of a file that
+    has both, what both say together. Raises InvalidSpecError where one contradicts the other."""
+    newer, older = (_by_newer_names(fields.object(name) or {}) for name in ("rope_parameters", "rope_scaling"))
+    for name, value in older.items():
+        if value is not None and newer.get(name) not in (None, value):
+            raise InvalidSpecError(
+                f"config.json: rope_scaling says {name} is {value!r:.40}, rope_parameters {newer[name]!r:.40}; leave "
+                "one of them out",
+                "rope_scaling",
+            )
     where = fields.name_of("rope_parameters", "rope_scaling")
-    return Fields(fields.object("rope_parameters", "rope_scaling") or {}, f"config.json: {where}")
+    return Fields(newer | {name: value for name, value in older.items() if value is not None}, f"config.json: {where}")
+
+
+def _by_newer_names(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    if parameters.get("rope_type") is not None or "type" not in parameters:
+        return dict(parameters)
+    return {"rope_type" if name == "type" else name: value for name, value in parameters.items() if name != "rope_type"}
 
 
 def rope_of(
