@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pygpukit.core.backend import backend
+from pygpukit.core.errors import CompileError
 from pygpukit.jit.cache.image import Image
 from pygpukit.jit.compile import sim_headers
 from pygpukit.jit.compile.compiler import compile_source
@@ -17,6 +18,7 @@ from pygpukit.program.device import device_text
 from pygpukit.program.flat import flat
 from pygpukit.program.host import KERNEL_SPACES, host_text
 from pygpukit.program.host_compiler import HostText, library
+from pygpukit.program.refusals import at_class, refusal
 from pygpukit.program.symbols import Symbol, expression, symbols
 from pygpukit.program.unit import Unit
 
@@ -149,6 +151,8 @@ def _entries_of(
         for unit, names in zip(units, known, strict=True):
             one = names.get(name)
             if one and (own in ("", unit.name)) and (one.kind == _KERNEL) == (symbol.kind == "function"):
+                if error := refusal(unit, symbol.name):
+                    raise error
                 result.append((symbol, unit.name, one))
                 break
     return result
@@ -158,17 +162,21 @@ def _image(
     unit: Unit, expressions: Sequence[str], options: Sequence[str], check: bool | str | None, arch: str | None
 ) -> tuple[str, Image]:
     if (arch or ("sim" if backend() == "sim" else "")) == "sim":
-        text = device_text(unit, lambda name: name in sim_headers.names())
+        text = device_text(unit, lambda name: name in sim_headers.names(), expressions)
     else:
-        text = nvrtc_words.PRELUDE + device_text(unit, nvrtc_words.has_header)
-    image = compile_source(
-        text,
-        name=unit.name,
-        options=list(options),
-        arch=arch,
-        name_expressions=list(dict.fromkeys(expressions)),
-        check=check,
-    )
+        text = nvrtc_words.PRELUDE + device_text(unit, nvrtc_words.has_header, expressions)
+        options = [*options, "-default-device"]  # constructors of the host's stay declared
+    try:
+        image = compile_source(
+            text,
+            name=unit.name,
+            options=list(options),
+            arch=arch,
+            name_expressions=list(dict.fromkeys(expressions)),
+            check=check,
+        )
+    except CompileError as error:
+        raise at_class(unit, error) from None
     return unit.name, image
 
 

@@ -18,6 +18,10 @@ _CLASS = re.compile(
     r"(?P<kind>class|struct|union|enum)\b(?:\s+(?:class|struct)\b)?(?P<rest>[^=]*)$",
     re.DOTALL,
 )
+_USING = re.compile(
+    r"\busing\s+(?:([^\W\d]\w*)\s*=|(?!::|std\b|namespace\b|typename\b)\w[\w:\s]*::\s*([^\W\d]\w*)\s*;)"
+)
+_FORWARD = re.compile(r"\s*(?:class|struct|union|enum(?:\s+class)?)\s+([^\W\d]\w*)\s*(?:<[^;{}]*>\s*)?;")
 _ATTRIBUTES = re.compile(
     r"(?:__launch_bounds__|__attribute__|__maxnreg__|__cluster_dims__|__block_size__|__align__|alignas|noexcept"
     r"|explicit|decltype|__declspec|requires|\bthrow)\s*$"
@@ -220,13 +224,22 @@ class _Reader:
         spaces, words = self._words(begun.head, parameters[0] if parameters else end)
         text = self._code[begun.head : end]
         if "using" in words or "typedef" in words:
-            first = re.search(r"\busing\s+([^\W\d]\w*)\s*=", text)
-            names = ([first[1]] if first else []) if "using" in words else _DECLARED.findall(text.rstrip("; \n"))[-1:]
+            first = _USING.search(text)
+            names = (
+                ([first[1] or first[2]] if first else [])
+                if "using" in words
+                else _DECLARED.findall(text.rstrip("; \n"))[-1:]
+            )
             return Declaration(
                 "alias", begun.start, end, begun.scope, spaces, words, names=tuple(names), template=begun.template
             )
         if parameters and not self._assigned(begun.head, parameters[0]) and self._is_prototype(parameters, end, spaces):
             return self._function(begun, end, None)
+        if forward := _FORWARD.fullmatch(text):
+            return Declaration(
+                "class", begun.start, end, begun.scope, spaces, words, forward[1], template=begun.template,
+                names=(forward[1],),
+            )  # fmt: skip
         names = _DECLARED.findall(re.sub(r"=[^,;]*", "=", text))
         first = _NAME.search(re.split(r"[=\[{;(]", _ALIGNED.sub(" ", text), maxsplit=1)[0])
         kind = "variable" if names and (len(words) > 1 or spaces) else "other"

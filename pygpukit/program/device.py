@@ -16,15 +16,18 @@ _DEVICE = frozenset(["__global__", "__device__", "__tile_global__"])
 _MEMORY = frozenset(["__device__", "__constant__", "__managed__"])
 
 
-def device_text(unit: Unit, has_header: Callable[[str], bool]) -> str:
-    """The text for the device's compiler. has_header: true for the names of headers that it knows."""
-    kept = _reached(unit)
+def device_text(unit: Unit, has_header: Callable[[str], bool], kernels: Iterable[str] = ()) -> str:
+    """The text for the device's compiler. has_header: true for the names of headers that it knows. kernels: those that
+    are asked for by name, whose template arguments it needs, too."""
+    kept, words = _reached(unit, kernels)
     edits: list[Edit] = []
     for one in unit.declarations:
         edits += _without_host_members(unit, one) if one in kept else device_edits(unit, one)
     for start, end in unit.directives:
         include = INCLUDE.search(unit.text[start:end])
-        if include and not has_header(include[1] or include[2]):
+        name = (include[1] or include[2]) if include else ""
+        unused = name.startswith("cub/") and "cub" not in words  # a program may use its calls of the host alone
+        if include and (unused or not has_header(name)):
             edits.append(Edit(start, end, blanks(unit.text[start:end])))
     return unit.edited(edits)
 
@@ -36,10 +39,12 @@ def _is_device(one: Declaration) -> bool:
     return one.kind == "variable" and (bool(one.spaces & _MEMORY) or "__shared__" in one.words)
 
 
-def _reached(unit: Unit) -> set[Declaration]:
+def _reached(unit: Unit, kernels: Iterable[str]) -> tuple[set[Declaration], set[str]]:
     """The device's own declarations, and the types, aliases, constants and constexpr functions that these name, and
-    so on."""
-    always = [one for one in unit.declarations if _is_device(one) or _opens(unit, one) or _has_device_members(one)]
+    so on; and all names in them."""
+    always = [
+        one for one in unit.declarations if _is_device(one) or _opens(unit, one) or _has_device_members(unit, one)
+    ]
     kept = set(always)
     by_name: dict[str, list[Declaration]] = {}
     for one in unit.declarations:
@@ -49,6 +54,7 @@ def _reached(unit: Unit) -> set[Declaration]:
     macros = {name: [word for body in bodies for word in _WORD.findall(body)] for name, bodies in unit.macros.items()}
     seen: set[str] = set()
     waiting = [word for one in always for word in _words(unit, one)]
+    waiting += [word for kernel in kernels for word in _WORD.findall(kernel)]
     for one in unit.declarations:
         if one not in kept:
             waiting += [word for inner in lambdas(unit, one) for word in _WORD.findall(unit.code[slice(*inner.body)])]
@@ -62,11 +68,13 @@ def _reached(unit: Unit) -> set[Declaration]:
             if one not in kept:
                 kept.add(one)
                 waiting += _words(unit, one)
-    return kept
+    return kept, seen
 
 
-def _has_device_members(one: Declaration) -> bool:
-    return one.kind == "class" and any(_is_device(member) or _has_device_members(member) for member in one.members)
+def _has_device_members(unit: Unit, one: Declaration) -> bool:
+    return one.kind == "class" and any(
+        _is_device(member) or _has_device_members(unit, member) or _opens(unit, member) for member in one.members
+    )
 
 
 def _opens(unit: Unit, one: Declaration) -> bool:
@@ -78,7 +86,12 @@ def _opens(unit: Unit, one: Declaration) -> bool:
 
 
 def _makes_device_code(unit: Unit, word: str) -> bool:
-    return any("{" in body and ("__global__" in body or "__device__" in body) for body in unit.macros.get(word, ()))
+    return any("{" in body and bool(_spaces(unit, body) & _DEVICE) for body in unit.macros.get(word, ()))
+
+
+def _spaces(unit: Unit, text: str) -> set[str]:
+    """The words of SPACES in a text, and those that its macros stand for."""
+    return {space for word in _WORD.findall(text) for space in (word, *unit.spaces.get(word, ()))}
 
 
 def _may_be_reached(one: Declaration) -> bool:
@@ -113,7 +126,12 @@ def _without_host_members(unit: Unit, one: Declaration) -> list[Edit]:
     for member in one.members:
         if member.kind == "class":
             edits += _without_host_members(unit, member)
-        elif member.kind == "function" and not member.spaces & _DEVICE and "constexpr" not in member.words:
+        elif (
+            member.kind == "function"
+            and not member.spaces & _DEVICE
+            and "constexpr" not in member.words
+            and not _opens(unit, member)
+        ):
             special = (
                 member.name.strip("~") == one.name or "virtual" in member.words or member.name.startswith("operator=")
             )

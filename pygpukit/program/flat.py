@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pygpukit.core.files import read_regular
 from pygpukit.jit.source.lines import directive
+from pygpukit.program import library_headers
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<quoted>[^"\n]+)"|<(?P<angled>[^>\n]+)>)[^\n]*', re.MULTILINE)
 _COMMENT = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -20,8 +21,8 @@ _MAX_DEPTH = 64
 
 
 def flat(source: str, name: str, folder: Path, folders: Sequence[Path]) -> str:
-    """The text with every header that lies in `folder`, where the source is, or in `folders`. `name`: what messages
-    call the source."""
+    """The text with every header that lies in `folder`, where the source is, or in `folders`, and those of Thrust and
+    CUB. `name`: what messages call the source."""
     return _Flat(folders).text(source, name, folder, 0)
 
 
@@ -53,7 +54,7 @@ class _Flat:
             path = (place / include).resolve()
             if path.is_file():
                 return path
-        return None
+        return library_headers.names().get(include)
 
 
 def guarded(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Forty programs of every kind that courses and books have, each with what it prints at its head."""
+"""Programs of every kind that courses and books have, each with what it prints at its head."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ def lines(text: str, what: str) -> list[str]:
     return re.findall(rf"^// {what}: ?(.*)$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+# Their many templates take three seconds each.
+SLOW = ("thrust_", "cub_")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(one, marks=[pytest.mark.turns(4)] * one.stem.startswith(SLOW), id=one.stem) for one in CORPUS],
+)
 def test_a_program_prints_what_its_head_says(path: Path) -> None:
     text = path.read_text()
     done = subprocess.run(
