@@ -486,7 +486,7 @@ def wrap(address: int, nbytes: int, shape: int | Sequence[int], dtype: Any, owne
 
 # ---- packaged text ----
 # ---- whole programs (pygpukit.program): for the process that runs one
-def program_start(report: int) -> None:
+def program_start(report: int, times: int) -> None:
     """Start the runtime on the backend that is open; findings and sums go to the descriptor as lines of JSON, -1 for none. Raises RuntimeError with the reason. Once a process."""
 
 def program_finish(exit_code: int) -> None:

@@ -13,10 +13,11 @@ namespace pk {
 void bind_program(py::module_ &m) {
   m.def(
       "program_start",
-      [](int report) {
-        if (const std::string why = program::start(driver_name(), report); !why.empty()) throw std::runtime_error(why);
+      [](int report, uint32_t times) {
+        if (const std::string why = program::start(driver_name(), report, times); !why.empty())
+          throw std::runtime_error(why);
       },
-      py::arg("report"));
+      py::arg("report"), py::arg("times"));
   m.def("program_finish", program::finish, py::arg("exit_code"), py::call_guard<py::gil_scoped_release>());
   m.def("program_calls", program::calls);
   m.def("program_library", program::give_library, py::arg("function"));

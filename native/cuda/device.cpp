@@ -151,4 +151,9 @@ pk_status device_info(int32_t device, pk_device_info *info) {
   return PK_OK;
 }
 
+pk_status device_attribute(int32_t device, int32_t attribute, int32_t *value) {
+  if (pk_status status = check_ordinal(device)) return status;
+  return PK_CU(cuDeviceGetAttribute, value, attribute, library().devices[device].handle);
+}
+
 }  // namespace pk::cuda

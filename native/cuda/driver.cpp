@@ -77,6 +77,7 @@ static const pk_driver kTable = {
     .managed_free = managed_free,
     .host_register = host_register,
     .host_unregister = host_unregister,
+    .device_attribute = device_attribute,
 };
 
 }  // namespace pk::cuda

@@ -7,6 +7,7 @@ namespace pk::cuda {
 // device.cpp
 pk_status device_count(int32_t *count);
 pk_status device_info(int32_t device, pk_device_info *info);
+pk_status device_attribute(int32_t device, int32_t attribute, int32_t *value);
 pk_status device_use(int32_t device);
 pk_status device_wait();
 pk_status memory_info(uint64_t *free_bytes, uint64_t *total_bytes);

@@ -6,6 +6,7 @@
 
 #include "program/allocations.h"
 #include "program/report.h"
+#include "program/times.h"
 
 namespace pk::program {
 namespace {
@@ -122,13 +123,14 @@ cudaError_t copy(Stream &stream, const Box &to, const Box &from, const Extent &e
   if (bad == cudaSuccess) bad = check_side(from, from_found, from_device, "source", kKinds[kind], call);
   if (bad != cudaSuccess) return bad;
   const Gate to_open(to_found), from_open(from_found == to_found ? nullptr : from_found);
-  const uint64_t start = now_ns();
+  Timing timing(stream);
   const cudaError_t failed = each_row(joined(extent, to, from), [&](uint64_t slice, uint64_t row) {
     const Extent rows = joined(extent, to, from);
     return move_row(stream, to.address + slice * to.slice_pitch + row * to.pitch, to_device,
                     from.address + slice * from.slice_pitch + row * from.pitch, from_device, rows.width_bytes);
   });
-  count_copy(direction(from_device, to_device), bytes_of(extent), now_ns() - start);
+  count_copy(direction(from_device, to_device), bytes_of(extent));
+  timing.end({"copy", direction(from_device, to_device), 0, 0, bytes_of(extent)});
   return failed;
 }
 
@@ -144,7 +146,8 @@ cudaError_t fill(Stream &stream, const Box &to, const Extent &extent, uint32_t p
         std::string(call) + ": the address is in memory of the host that no kernel sees: memset() is for that");
   const Gate open(found);
   const Extent rows = joined(extent, to, to);
-  return each_row(rows, [&](uint64_t slice, uint64_t row) {
+  Timing timing(stream);
+  const cudaError_t failed = each_row(rows, [&](uint64_t slice, uint64_t row) {
     const uint64_t at = to.address + slice * to.slice_pitch + row * to.pitch, count = rows.width_bytes / width_bytes;
     if (!state().simulated) return check(driver().fill(at, pattern, width_bytes, count, stream.handle));
     if (width_bytes == 1) std::memset(reinterpret_cast<void *>(at), static_cast<int>(pattern & 255), count);
@@ -152,6 +155,8 @@ cudaError_t fill(Stream &stream, const Box &to, const Extent &extent, uint32_t p
     if (width_bytes == 4) std::fill_n(reinterpret_cast<uint32_t *>(at), count, pattern);
     return cudaSuccess;
   });
+  timing.end({"fill", "fill", 0, 0, bytes_of(extent)});
+  return failed;
 }
 
 // ---- the calls

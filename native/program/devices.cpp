@@ -22,7 +22,7 @@ cudaError_t no_device(int device) {
 
 const pk_device_info &info_of(int device) { return state().devices[static_cast<size_t>(device)].info; }
 
-// What every device that we run on has.
+// Of the simulated device, and of others where their driver does not tell.
 constexpr int kTexture1D = 131072, kTexture2D[2] = {131072, 65536}, kTexture3D = 16384, kLayers = 2048;
 
 void fill_textures(cudaDeviceProp *of) {
@@ -57,21 +57,24 @@ void fill_abilities(cudaDeviceProp *of) {
   of->streamPrioritiesSupported = of->globalL1CacheSupported = of->localL1CacheSupported = 1;
   of->managedMemory = of->computePreemptionSupported = of->cooperativeLaunch = 1;
   of->canUseHostPointerForRegisteredMem = of->hostRegisterSupported = of->memoryPoolsSupported = 1;
-  // Managed memory: the host may touch it while kernels run, as where pages move.
-  of->concurrentManagedAccess = 1;
-  of->asyncEngineCount = 3;
-  of->tccDriver = 0;
-  // The driver table does not tell it: SM 8.0, 9.0 and 10.0 are made for double precision, others are not.
-  of->singleToDoublePrecisionPerfRatio = of->minor == 0 && of->major < 12 ? 2 : 64;
+  // Of the simulated device, whose launches and copies are done when their calls return.
+  of->concurrentManagedAccess = of->asyncEngineCount = 1;
+  of->singleToDoublePrecisionPerfRatio = 1;
 }
 
 struct Attribute {
   cudaDeviceAttr which;
   int (*value)(const cudaDeviceProp &of);
+  void (*set)(cudaDeviceProp *of, int value);
 };
-#define PK_ATTRIBUTE(name, field)                                                          \
-  {                                                                                        \
-    cudaDevAttr##name, [](const cudaDeviceProp &of) { return static_cast<int>(of.field); } \
+template <class Field>
+void set_field(Field *field, int value) {
+  *field = static_cast<Field>(value);
+}
+#define PK_ATTRIBUTE(name, field)                                                           \
+  {                                                                                         \
+    cudaDevAttr##name, [](const cudaDeviceProp &of) { return static_cast<int>(of.field); }, \
+        [](cudaDeviceProp *of, int value) { set_field(&of->field, value); }                 \
   }
 constexpr Attribute kAttributes[] = {
     PK_ATTRIBUTE(MaxThreadsPerBlock, maxThreadsPerBlock),
@@ -209,10 +212,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
   of.clusterLaunch = info.compute_major >= 9;
   fill_textures(&of);
   fill_abilities(&of);
+  if (state().simulated) return cudaSuccess;
+  int32_t value = 0;
+  for (const Attribute &one : kAttributes)
+    if (driver().device_attribute(device, one.which, &value) == PK_OK) one.set(&of, value);
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
+  if (!exists(device)) return no_device(device);
+  if (!state().simulated && driver().device_attribute(device, attribute, value) == PK_OK) return cudaSuccess;
   cudaDeviceProp properties;
   if (const cudaError_t bad = cudaGetDeviceProperties(&properties, device); bad != cudaSuccess) return bad;
   for (const Attribute &one : kAttributes) {

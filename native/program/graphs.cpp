@@ -18,7 +18,6 @@ Graphs &graphs() {
   return only;
 }
 
-cudaGraphNode_t handle_of(Node *node) { return reinterpret_cast<cudaGraphNode_t>(node); }
 Node *node_of(cudaGraphNode_t node) { return reinterpret_cast<Node *>(node); }
 
 std::shared_ptr<Graph> find(cudaGraph_t graph) {
@@ -37,26 +36,10 @@ cudaGraph_t keep(std::shared_ptr<Graph> graph) {
   return handle;
 }
 
-// Makes a node of a graph; null and the error where something is missing.
-Node *add(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count, cudaGraphNodeType type,
-          cudaError_t *failed) {
-  const std::shared_ptr<Graph> of = find(graph);
-  if (of == nullptr || node == nullptr || (count > 0 && after == nullptr)) {
-    *failed = none();
-    return nullptr;
-  }
-  std::vector<Node *> before;
-  for (size_t i = 0; i < count; ++i) before.push_back(node_of(after[i]));
-  Node *created = of->add(type, std::move(before));
-  *node = handle_of(created);
-  *failed = cudaSuccess;
-  return created;
-}
-
 cudaError_t add_work(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
                      cudaGraphNodeType type, Work work) {
   cudaError_t failed = cudaSuccess;
-  if (Node *created = add(node, graph, after, count, type, &failed)) created->work = std::move(work);
+  if (Node *created = add_node(node, graph, after, count, type, &failed)) created->work = std::move(work);
   return failed;
 }
 
@@ -69,6 +52,23 @@ cudaError_t list(const std::vector<Node *> &all, cudaGraphNode_t *nodes, size_t 
 }
 
 }  // namespace
+
+cudaGraphNode_t handle_of(Node *node) { return reinterpret_cast<cudaGraphNode_t>(node); }
+
+Node *add_node(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
+               cudaGraphNodeType type, cudaError_t *failed) {
+  const std::shared_ptr<Graph> of = find(graph);
+  if (of == nullptr || node == nullptr || (count > 0 && after == nullptr)) {
+    *failed = none();
+    return nullptr;
+  }
+  std::vector<Node *> before;
+  for (size_t i = 0; i < count; ++i) before.push_back(node_of(after[i]));
+  Node *created = of->add(type, std::move(before));
+  *node = handle_of(created);
+  *failed = cudaSuccess;
+  return created;
+}
 
 Node *Graph::add(cudaGraphNodeType type, std::vector<Node *> after) {
   static uint64_t count = 0;
@@ -173,7 +173,7 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, con
   auto call = std::make_shared<KernelCall>();
   cudaError_t failed = make_call(*kernel, call.get());
   if (failed != cudaSuccess) return failed;
-  if (Node *created = add(node, graph, after, count, cudaGraphNodeTypeKernel, &failed)) created->kernel = call;
+  if (Node *created = add_node(node, graph, after, count, cudaGraphNodeTypeKernel, &failed)) created->kernel = call;
   return failed;
 }
 
@@ -220,7 +220,7 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
   const std::shared_ptr<Graph> of = find(child);
   if (of == nullptr) return none();
   cudaError_t failed = cudaSuccess;
-  if (Node *created = add(node, graph, after, count, cudaGraphNodeTypeGraph, &failed)) created->child = of->copy();
+  if (Node *created = add_node(node, graph, after, count, cudaGraphNodeTypeGraph, &failed)) created->child = of->copy();
   return failed;
 }
 

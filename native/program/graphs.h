@@ -21,11 +21,16 @@ struct KernelCall {
   Place place;
 };
 
+// Memory that a graph's node takes: at its address from when the node is made, given back with the last graph that has
+// the node, unless the program still has it then.
+struct GraphMemory;
+
 struct Node {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   Work work;  // of all but kernels and graphs
   std::shared_ptr<KernelCall> kernel;
   std::shared_ptr<Graph> child;
+  std::shared_ptr<GraphMemory> memory;
   std::vector<Node *> after;
   uint64_t number = 0;  // the same in a copy of the graph
 };
@@ -39,6 +44,15 @@ struct Graph {
 };
 
 cudaError_t run(const Node &node, Stream &stream);
+
+cudaGraphNode_t handle_of(Node *node);
+// Makes a node of a graph; null and the error where something is missing.
+Node *add_node(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
+               cudaGraphNodeType type, cudaError_t *failed);
+
+// graph_memory.cpp: of a stream that is captured
+cudaError_t capture_malloc(Stream &stream, void **pointer, size_t bytes);
+cudaError_t capture_free(Stream &stream, void *pointer);
 
 // launch.cpp
 cudaError_t pack(const Symbol::Loaded &loaded, void **arguments, KernelCall *call);

@@ -1,10 +1,12 @@
 // launch.cpp: kernels: launches, their limits, and questions about them.
+#include <algorithm>
 #include <cstring>
 
 #include "program/allocations.h"
 #include "program/graphs.h"
 #include "program/report.h"
 #include "program/symbols.h"
+#include "program/times.h"
 #include "sim/sim.h"
 
 namespace pk::program {
@@ -83,6 +85,39 @@ void describe(const Symbol::Loaded &loaded, const KernelCall &call) {
   pk_sim_describe(arrays.data(), arrays.size(), arguments.data(), arguments.size());
 }
 
+// Of the allocations that its arguments point to, each once.
+uint64_t reached_bytes(const KernelCall &call) {
+  std::vector<uint64_t> seen;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < call.pointers.size() && i < call.arguments.size(); ++i) {
+    if (call.pointers[i] != 'p') continue;
+    const Allocation *found = find_allocation(call.arguments[i][0]);
+    if (found == nullptr || std::find(seen.begin(), seen.end(), found->address) != seen.end()) continue;
+    seen.push_back(found->address);
+    bytes += found->bytes;
+  }
+  return bytes;
+}
+
+Amount amount_of(const KernelCall &call) {
+  uint64_t traffic[5] = {};
+  if (state().simulated) pk_sim_take_traffic(traffic);
+  const uint64_t moved = traffic[0] + traffic[1];
+  return moved > 0 ? Amount{moved, traffic[4], true} : Amount{reached_bytes(call), 0, false};
+}
+
+void count(const Symbol &symbol, const Symbol::Loaded &loaded, const KernelCall &call, const Amount &amount) {
+  if (!count_kernel(symbol.name, call.grid, call.block, call.shared_bytes, amount)) return;
+  const uint32_t threads = call.block.x * call.block.y * call.block.z;
+  const pk_device_info &info = device().info;
+  const uint32_t warp = static_cast<uint32_t>(info.warp_size);
+  int32_t blocks = 0;
+  if (driver().function_occupancy(loaded.function, threads, static_cast<uint32_t>(call.shared_bytes), &blocks) != PK_OK)
+    return;
+  const uint32_t resident = static_cast<uint32_t>(blocks) * ((threads + warp - 1) / warp) * warp;
+  note_occupancy(symbol.name, static_cast<double>(resident) / info.max_threads_per_multiprocessor);
+}
+
 cudaError_t start(const KernelCall &call, Stream &stream) {
   Symbol *symbol = nullptr;
   const Symbol::Loaded *loaded = nullptr;
@@ -114,18 +149,17 @@ cudaError_t start(const KernelCall &call, Stream &stream) {
   if (const cudaError_t failed = send_managed(stream.handle); failed != cudaSuccess) return failed;
   const Gate open;
   if (state().simulated) describe(*loaded, call);
-  const uint64_t began = now_ns();
+  Timing timing(stream);
   if (const cudaError_t failed = check(driver().launch(&request)); failed != cudaSuccess) return failed;
   device().used = true;
-  if (!state().simulated) {
-    count_kernel(symbol->name, call.grid, call.block, 0);
-    return fetch_managed(stream.handle);
-  }
-  const pk_status status = driver().stream_wait(stream.handle);
-  count_kernel(symbol->name, call.grid, call.block, now_ns() - began);
+  const pk_status status = state().simulated ? driver().stream_wait(stream.handle) : PK_OK;
+  const Amount amount = amount_of(call);
+  timing.end({"kernel", symbol->name, uint64_t{call.grid.x} * call.grid.y * call.grid.z,
+              uint64_t{call.block.x} * call.block.y * call.block.z, amount.bytes});
+  count(*symbol, *loaded, call, amount);
   if (status != PK_OK) note_fault(status, symbol->name, call.place);
-  fetch_managed(stream.handle);
-  return cudaSuccess;
+  const cudaError_t fetched = fetch_managed(stream.handle);
+  return state().simulated ? cudaSuccess : fetched;
 }
 
 // Checks what can be checked at once, copies the arguments, and puts the launch on its stream.

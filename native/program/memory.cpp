@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "program/allocations.h"
+#include "program/graphs.h"
 #include "program/report.h"
 #include "program/streams.h"
 
@@ -121,6 +122,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
 
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
   if (const cudaError_t bad = check_stream(stream); bad != cudaSuccess) return bad;
+  if (Stream &on = *find_stream(stream); on.capture != nullptr && bytes > 0) return capture_malloc(on, pointer, bytes);
   return take(Kind::kDevice, pointer, bytes, "cudaMallocAsync");
 }
 
@@ -130,6 +132,7 @@ cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t,
 
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
   if (const cudaError_t bad = check_stream(stream); bad != cudaSuccess) return bad;
+  if (Stream &on = *find_stream(stream); on.capture != nullptr) return capture_free(on, pointer);
   return give_back(pointer, false, "cudaFreeAsync");
 }
 

@@ -10,6 +10,7 @@
 #include "program/report.h"
 #include "program/streams.h"
 #include "program/symbols.h"
+#include "program/times.h"
 #include "sim/sim.h"
 
 namespace pk::program {
@@ -36,8 +37,9 @@ void tell_unshown_output() {
 
 }  // namespace
 
-std::string start(const std::string &backend, int report_descriptor) {
+std::string start(const std::string &backend, int report_descriptor, uint32_t times) {
   open_report(report_descriptor);
+  keep_times(times);
   std::string why = open(backend);
   if (!why.empty()) return why;
   if (state().simulated) watch_host_access();
@@ -55,7 +57,9 @@ void finish(int exit_code) {
   bool faulted = false;
   for (const DeviceState &device : state().devices) faulted |= device.fault != cudaSuccess;
   if (!faulted) tell_leaks();
+  settle_times();
   close_report();
+  tell_times();
 }
 
 uint64_t calls() { return reinterpret_cast<uint64_t>(&table()); }

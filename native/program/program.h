@@ -5,9 +5,9 @@
 
 namespace pk::program {
 
-// Opens the backend; findings and sums go to the descriptor as lines of JSON, -1 for none. A sentence where there is no
-// backend. Once a process.
-std::string start(const std::string &backend, int report_descriptor);
+// Opens the backend; findings and sums go to the descriptor as lines of JSON, -1 for none, and so do the times of the
+// first launches, copies and fills, at most `times`. A sentence where there is no backend. Once a process.
+std::string start(const std::string &backend, int report_descriptor, uint32_t times);
 // What is told at the end. A program that ended with an error has looked at those of its calls. Once; later calls do
 // nothing.
 void finish(int exit_code);

@@ -25,6 +25,7 @@ struct Streams {
   std::map<int, Stream> legacy;  // by device
   std::map<cudaEvent_t, std::unique_ptr<Event>> events;
   uint64_t next = 0x100;  // handles: no small number, which are names of default streams
+  uint64_t count = 0;
 };
 Streams &streams() {
   static Streams &only = *new Streams;
@@ -35,6 +36,7 @@ Stream *thread_stream() {
   static thread_local std::map<int, Stream> own;
   Stream &stream = own[thread().device];
   stream.device = thread().device;
+  if (stream.number == 0) stream.number = ++streams().count;
   if (stream.handle == 0 && !state().simulated && driver().stream_create_ordered(0, &stream.handle) != PK_OK)
     return nullptr;
   return &stream;
@@ -147,6 +149,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     if (const cudaError_t failed = check(create(created->priority, &created->handle)); failed != cudaSuccess)
       return failed;
   }
+  created->number = ++streams().count;
   *stream = reinterpret_cast<cudaStream_t>(streams().next += 16);
   streams().created[*stream] = std::move(created);
   return cudaSuccess;

@@ -11,6 +11,7 @@ struct Node;
 
 struct Stream {
   uint64_t handle = 0;  // the driver's
+  uint64_t number = 0;  // of those that were made; 0: the default stream
   int device = 0;
   unsigned flags = 0;
   int priority = 0;

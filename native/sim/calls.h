@@ -7,6 +7,7 @@ namespace pygpukit::sim {
 
 pk_status DeviceCount(int32_t *count);
 pk_status DeviceInfo(int32_t device, pk_device_info *info);
+pk_status DeviceAttribute(int32_t device, int32_t attribute, int32_t *value);
 pk_status DeviceUse(int32_t device);
 pk_status DeviceWait();
 pk_status MemoryInfo(uint64_t *free_bytes, uint64_t *total_bytes);

@@ -25,6 +25,11 @@ pk_status DeviceInfo(int32_t device, pk_device_info *info) {
   return PK_OK;
 }
 
+pk_status DeviceAttribute(int32_t device, int32_t attribute, int32_t *) {
+  if (pk_status bad = CheckDevice(device)) return bad;
+  return Fail(PK_ERROR_NOT_SUPPORTED, "the simulated device has no attribute " + std::to_string(attribute));
+}
+
 pk_status DeviceUse(int32_t device) {
   if (pk_status bad = CheckDevice(device)) return bad;
   MakeCurrent(device);

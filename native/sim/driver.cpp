@@ -88,6 +88,7 @@ const pk_driver kTable = {
     ManagedFree,
     HostRegister,
     HostUnregister,
+    DeviceAttribute,
 };
 
 }  // namespace

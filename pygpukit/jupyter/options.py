@@ -235,7 +235,7 @@ def _consistent(arguments: Any, options: Options) -> None:
     for name in ("kernel", "block", "shared", "stream", "verify", "bench", "ncu", "nsys", "sweep"):
         if getattr(arguments, name) and not launching:
             raise UsageError(f"%%cuda: --{name} is about a launch: give the arguments with -i and -o, or --grid")
-    for name in ("bytes", "flops", "count"):
+    for name in ("bytes", "flops"):
         if getattr(arguments, name) and not (options.bench or options.sweep):
             raise UsageError(f"%%cuda: --{name} is about a measurement: add --bench")
     for name in ("rtol", "atol"):

@@ -9,15 +9,17 @@ from pathlib import Path
 
 from IPython.core.error import UsageError
 
+from pygpukit.core.backend import is_sim
 from pygpukit.core.errors import CompileError
 from pygpukit.jit.source.program import refusal
 from pygpukit.jupyter.card_program import ProgramResult
 from pygpukit.jupyter.cells import Source
 from pygpukit.jupyter.errors import CudaCompileError, shown_without_frames
 from pygpukit.jupyter.options import Options
+from pygpukit.profiling.limits import known_limits, limits
 from pygpukit.program.build import Source as ProgramSource
 from pygpukit.program.build import build
-from pygpukit.program.process import Process
+from pygpukit.program.process import TIMES, Process
 
 
 def is_program(source: Source, options: Options) -> bool:
@@ -25,6 +27,8 @@ def is_program(source: Source, options: Options) -> bool:
     program = options.program or bool(refusal(source.text, source.name, options.defines))
     if not program and (options.arguments or options.timeout_s is not None):
         raise UsageError("%%cuda: --args and --timeout are about a program: the cell has no main()")
+    if options.count and not (program or options.bench or options.sweep):
+        raise UsageError("%%cuda: --count is about a measurement: add --bench")
     if program and (options.launches or options.name or options.no_launch or options.isolated):
         raise UsageError(
             "%%cuda: the cell is a program, as it has main(): it launches its kernels itself, in a process of its own; "
@@ -40,19 +44,20 @@ def run_program(source: Source, options: Options) -> ProgramResult:
     """
     start = time.perf_counter()
     defines = [f"-D{name}={value}" for name, value in options.defines.items()]
+    check = options.check or ("count" if options.count else None)
     with Process(_show) as process:
         try:
             with shown_without_frames():
-                program = build(
-                    [ProgramSource(source.text, source.name, Path.cwd())], [], defines, options.check, options.arch
-                )
+                program = build([ProgramSource(source.text, source.name, Path.cwd())], [], defines, check, options.arch)
         except CompileError as error:
             raise CudaCompileError(error, source.name, source.files) from None
         except ValueError as error:
             raise UsageError(f"%%cuda: {error}") from None
         compile_s = time.perf_counter() - start
-        result = process.run(program, [source.name, *shlex.split(options.arguments or "")], options.timeout_s)
-    return ProgramResult(result, compile_s, time.perf_counter() - start)
+        words = [source.name, *shlex.split(options.arguments or "")]
+        result = process.run(program, words, options.timeout_s, TIMES)
+    roof = known_limits() if is_sim() else limits()
+    return ProgramResult(result, compile_s, time.perf_counter() - start, roof, is_sim())
 
 
 def _show(text: str) -> None:

@@ -55,6 +55,12 @@ def limits() -> Limits:
         return _measured[device]
 
 
+def known_limits() -> Limits | None:
+    """The limits of the current device, if this process has measured them."""
+    with _lock:
+        return _measured.get(native.current_device())
+
+
 def _copy_gbps() -> float:
     nbytes = _COPY_BYTES_SIM if is_sim() else min(_COPY_BYTES, native.memory_info()[0] // _SHARE_OF_FREE)
     words = max(nbytes // 16, 1)

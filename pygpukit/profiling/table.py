@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ _ROWS = 20  # of the table; the rest is summed in one line
 _DRAWN = 4000  # works of the timeline; more would be drawn on one another
 _WIDTH, _LANE = 860, 22
 _COLOURS = {"kernel": "#4a7fe8", "graph": "#7d5fe0", "host": "#4a7fe8", "copy": "#1d9d8b", "fill": "#c98216"}
-_SIMULATED = "times are the simulated device's: the processor's, which say nothing about a GPU"
+SIMULATED = "times are the simulated device's: the processor's, which say nothing about a GPU"
 
 
 def as_text(profile: Profile) -> str:
@@ -44,7 +45,8 @@ def as_html(profile: Profile) -> str:
     head = f"<tr><th style='text-align:left'>name</th>{columns}</tr>"
     below = "".join(f"<div>{escape(note)}</div>" for note in notes(profile))
     table = f"<table>{head}{rows}</table>" if rows else ""
-    return f"<div><div><b>{escape(_head(profile))}</b></div>{_timeline(profile)}{table}{below}</div>"
+    drawn = timeline(profile.works, profile.begin_ns, max(profile.wall_ns, 1))
+    return f"<div><div><b>{escape(_head(profile))}</b></div>{drawn}{table}{below}</div>"
 
 
 def _head(profile: Profile) -> str:
@@ -74,7 +76,7 @@ def notes(profile: Profile) -> list[str]:
         why = "of tasks, on streams of other libraries, or too many"
         lines.append(f"{profile.untimed} works have no time of their own: {why}")
     if is_sim():
-        lines.append(_SIMULATED)
+        lines.append(SIMULATED)
     return lines
 
 
@@ -89,26 +91,24 @@ def _shown(totals: list[Total]) -> list[Total]:
     return [*totals[: _ROWS - 1], other]
 
 
-def _timeline(profile: Profile) -> str:
-    """Works as bars, a lane a stream of a device; of very many those that last longest."""
-    works = profile.works
+def timeline(works: Sequence[Work], begin_ns: int, span_ns: int) -> str:
+    """Works as bars, a lane a stream of a device; of very many those that last longest. HTML."""
     if not works:
         return ""
-    begin, span = profile.begin_ns, max(profile.wall_ns, 1)
     lanes = {key: lane for lane, key in enumerate(sorted({_lane(work) for work in works}))}
     height = len(lanes) * _LANE + 16
     bars = []
     for work in sorted(works, key=lambda work: work.begin_ns - work.end_ns)[:_DRAWN]:
-        left = (work.begin_ns - begin) / span * _WIDTH
-        width = max((work.end_ns - work.begin_ns) / span * _WIDTH, 0.5)
+        left = (work.begin_ns - begin_ns) / span_ns * _WIDTH
+        width = max((work.end_ns - work.begin_ns) / span_ns * _WIDTH, 0.5)
         where = f", {work.cell}:{work.line}" if work.line else ""
-        title = escape(f"{work.name}: {work.duration_us:.2f} us at {(work.begin_ns - begin) / 1e3:.1f} us{where}")
+        title = escape(f"{work.name}: {work.duration_us:.2f} us at {(work.begin_ns - begin_ns) / 1e3:.1f} us{where}")
         bars.append(
             f"<rect x='{left:.2f}' y='{lanes[_lane(work)] * _LANE + 2}' width='{width:.2f}' height='{_LANE - 4}' "
             f"fill='{_COLOURS[work.kind]}'><title>{title}</title></rect>"
         )
-    names = "".join(_text(_WIDTH + 6, lane * _LANE + 15, "start", _lane_name(key)) for key, lane in lanes.items())
-    scale = _text(0, height - 2, "start", "0") + _text(_WIDTH, height - 2, "end", f"{span / 1e6:.3f} ms")
+    names = "".join(_text(_WIDTH + 6, lane * _LANE + 15, "start", lane_name(key)) for key, lane in lanes.items())
+    scale = _text(0, height - 2, "start", "0") + _text(_WIDTH, height - 2, "end", f"{span_ns / 1e6:.3f} ms")
     return (
         f"<svg viewBox='0 0 {_WIDTH + 150} {height}' width='100%' style='max-width:{_WIDTH + 150}px' role='img' "
         f"aria-label='timeline of {len(works)} works'>{''.join(bars)}{names}{scale}</svg>"
@@ -124,7 +124,8 @@ def _lane(work: Work) -> tuple[int, int, bool]:
     return work.device, work.stream, work.tenant == OTHER_LIBRARIES
 
 
-def _lane_name(key: tuple[int, int, bool]) -> str:
+def lane_name(key: tuple[int, int, bool]) -> str:
+    """Of a lane: device, stream, and whether other libraries have it."""
     device, stream, other = key
     name = "default stream" if stream == 0 else f"stream {stream}"
     name = f"{name} of {OTHER_LIBRARIES}" if other else name

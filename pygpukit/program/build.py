@@ -150,6 +150,8 @@ def _entries_of(
         own = numbers.get(symbol.file, "")
         for unit, names in zip(units, known, strict=True):
             one = names.get(name)
+            if one and one.template != ("<" in symbol.name):
+                continue  # a function of the host that is called like the template
             if one and (own in ("", unit.name)) and (one.kind == _KERNEL) == (symbol.kind == "function"):
                 if error := refusal(unit, symbol.name):
                     raise error

@@ -42,7 +42,7 @@ def main(parent: int, order: int, report: int) -> None:
         native.program_symbol(words["library"], *entry)
     os.set_inheritable(report, False)
     os.environ["PYGPUKIT_PROGRAM_CALLS"] = hex(native.program_calls())
-    native.program_start(report)
+    native.program_start(report, words["times"])
     libraries.install()
     _run(words["library"], words["arguments"])
 

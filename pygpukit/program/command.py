@@ -22,14 +22,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--std", default="c++17", help="the language's version (%(default)s)")
     parser.add_argument("--check", action="store_true", help="find bad accesses and races on the simulated device")
     parser.add_argument("--timeout", type=float, metavar="S", help="end the program after so many seconds")
-    parser.add_argument("--profile", action="store_true", help="print a table of its kernels and copies at the end")
+    parser.add_argument(
+        "--profile", action="store_true", help="tell its kernels and copies, their times, and when they ran, at the end"
+    )
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write when they ran for Perfetto, as JSON")
 
 
 def command(args: argparse.Namespace, words: Sequence[str]) -> int:
     """Do what `pygpukit run` was asked. The program's exit code; 1 where it does not compile."""
+    from pygpukit.core.backend import is_sim
     from pygpukit.core.errors import CompileError, NvrtcError
     from pygpukit.program.build import Source, build
-    from pygpukit.program.process import Process, names_of
+    from pygpukit.program.process import TIMES, Process, names_of
+
+    times = TIMES if args.profile or args.trace else 0
 
     missing = [path for path in args.file if not path.is_file()]
     if missing:
@@ -43,19 +49,24 @@ def command(args: argparse.Namespace, words: Sequence[str]) -> int:
         options = [f"-std={args.std}", *(f"-D{define}" for define in args.defines)]
         folders = [folder.resolve() for folder in args.folders]
         try:
-            program = build(sources, folders, options, args.check or None)
+            program = build(sources, folders, options, args.check or ("count" if args.profile and is_sim() else None))
         except (CompileError, NvrtcError, ValueError) as error:
             print(error, file=sys.stderr)
             return 1
         try:
-            result = process.run(program, [str(args.file[0]), *words], args.timeout)
+            result = process.run(program, [str(args.file[0]), *words], args.timeout, times)
         except KeyboardInterrupt:
             return 130
     if result.timeout_s is not None:
         print(f"pygpukit run: {result.ending}", file=sys.stderr)
         return TIMED_OUT
     if args.profile:
+        from pygpukit.profiling.limits import limits
         from pygpukit.program.table import table
 
-        print(table(result), file=sys.stderr)
+        print(table(result, None if is_sim() else limits(), is_sim()), file=sys.stderr)
+    if args.trace:
+        from pygpukit.profiling.chrome import write_works
+
+        write_works(result.works, args.trace)
     return result.exit_code

@@ -19,7 +19,8 @@ from typing import Any, BinaryIO
 from pygpukit.program.build import Program
 from pygpukit.program.result import Result
 
-_KEPT_BYTES = 4 << 20  # of a report
+_KEPT_BYTES = 16 << 20  # of a report
+TIMES = 10_000  # launches, copies and fills whose times are kept
 _SHOWN_BYTES = 1 << 20  # of what is written to a notebook
 _READ_BYTES = 1 << 16
 _GRACE_S = 0.2  # for the last of the output, once the program has ended
@@ -58,8 +59,10 @@ class Process:
         with contextlib.suppress(OSError):
             os.close(self._report)
 
-    def run(self, program: Program, arguments: Sequence[str], timeout_s: float | None = None) -> Result:
-        """The result of the program, called with these arguments, the first its name. Ctrl-C ends it, and is raised."""
+    def run(self, program: Program, arguments: Sequence[str], timeout_s: float | None = None, times: int = 0) -> Result:
+        """The result of the program, called with these arguments, the first its name. times: of how many launches,
+        copies and fills, the first ones, to keep the times; each costs two events on a GPU. Ctrl-C ends it, and is
+        raised."""
         start = time.perf_counter()
         report = bytearray()
         readers = [threading.Thread(target=_read, args=(self._report, report), daemon=True)]
@@ -67,7 +70,7 @@ class Process:
             readers.append(threading.Thread(target=self._stream, args=(self._process.stdout,), daemon=True))
         for reader in readers:
             reader.start()
-        self._tell(program, arguments)
+        self._tell(program, arguments, times)
         timed_out = False
         try:
             self._process.wait(timeout_s)
@@ -79,11 +82,12 @@ class Process:
             reader.join(_GRACE_S)
         return Result.of(self._process.returncode, seconds, timeout_s if timed_out else None, bytes(report))
 
-    def _tell(self, program: Program, arguments: Sequence[str]) -> None:
+    def _tell(self, program: Program, arguments: Sequence[str], times: int) -> None:
         """Hand the program over. A process that is gone already is told by its exit code."""
         order = {
             "library": str(program.library),
             "arguments": list(arguments),
+            "times": times,
             "images": [(unit, len(image)) for unit, image in program.images.items()],
             "entries": [
                 (one.offset, one.kind, one.name, one.unit, one.nbytes, one.file, one.line) for one in program.entries

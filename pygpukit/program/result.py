@@ -6,7 +6,11 @@ import contextlib
 import json
 import signal
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pygpukit.profiling import Work
 
 
 @dataclass(frozen=True)
@@ -25,20 +29,31 @@ class Finding:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Every launch of one kernel."""
+    """Every launch of one kernel.
+
+    ns: of the `timed` launches. nbytes: that were loaded and stored, where operations, those in floating point, are
+    counted; else (operations is None) those of the memory that the arguments point to. occupancy: the part of a
+    multiprocessor's threads that the last launch could fill, 0 to 1; 0 where nobody tells.
+    """
 
     name: str
     launches: int
     ns: int
+    timed: int
+    nbytes: int
+    operations: int | None
+    occupancy: float
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Every copy of one direction."""
+    """Every copy of one direction. ns: of the `timed` ones."""
 
     direction: str
     count: int
     nbytes: int
+    ns: int
+    timed: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,7 @@ class Result:
     kernels: tuple[Kernel, ...] = ()
     copies: tuple[Copy, ...] = ()
     findings: tuple[Finding, ...] = ()
+    rows: tuple[dict[str, Any], ...] = ()  # of works, as they were reported
 
     @classmethod
     def of(cls, returncode: int, seconds: float, timeout_s: float | None, report: bytes) -> Result:
@@ -64,14 +80,39 @@ class Result:
             128 - returncode if returncode < 0 else returncode,
             seconds,
             timeout_s,
-            tuple(Kernel(one["name"], one["launches"], one["ns"]) for one in rows if one.get("what") == "kernel"),
-            tuple(Copy(one["direction"], one["count"], one["bytes"]) for one in rows if one.get("what") == "copy"),
+            tuple(
+                Kernel(
+                    one["name"], one["launches"], one["ns"], one["timed"], one["bytes"], one["operations"],
+                    one["occupancy"],
+                )
+                for one in rows
+                if one.get("what") == "kernel"
+            ),
+            tuple(
+                Copy(one["direction"], one["count"], one["bytes"], one["ns"], one["timed"])
+                for one in rows
+                if one.get("what") == "copy"
+            ),
             tuple(
                 Finding(one["kind"], one["message"], one.get("file", ""), one.get("line", 0))
                 for one in rows
                 if one.get("what") == "finding"
             ),
-        )
+            tuple(one for one in rows if one.get("what") == "work"),
+        )  # fmt: skip
+
+    @cached_property
+    def works(self) -> tuple[Work, ...]:
+        """The launches, copies and fills whose times were kept, in the order in which they were put on streams."""
+        from pygpukit.profiling.work import Work
+
+        def work(row: dict[str, Any]) -> Work:
+            device, stream, begin, end, blocks, threads, nbytes = row["numbers"]
+            kernel = row["kind"] == "kernel"
+            place = row["file"], row["line"], int(kernel), blocks, threads, 0 if kernel else nbytes
+            return Work(row["name"], row["kind"], begin, end, device, stream, "", *place)
+
+        return tuple(map(work, self.rows))
 
     @property
     def ending(self) -> str:

@@ -45,6 +45,7 @@ fn main() {
         "cuda",
         "sim",
         "host",
+        "program",
     ] {
         println!("cargo:rerun-if-changed={}", native.join(part).display());
     }

@@ -43,6 +43,20 @@ def test_its_card_has_the_exit_code_and_the_times(shell: Any) -> None:
     assert '<span class="gk-bad">exit code 34</span>' in bundle["text/html"] and "compiled in" in bundle["text/html"]
 
 
+def test_its_card_has_the_kernels_times_and_when_they_ran(shell: Any) -> None:
+    body = "  int *x;\n  cudaMalloc(&x, 128);\n  k<<<2, 16>>>(x);\n  cudaDeviceSynchronize();\n  cudaFree(x);"
+    result = cuda(shell, "", program(body))
+    (kernel,) = result.result.kernels
+    assert (kernel.launches, kernel.timed, kernel.nbytes, kernel.operations) == (1, 1, 128, None) and kernel.ns > 0
+    assert 0 < kernel.occupancy <= 1
+    (work,) = result.result.works
+    assert (work.name, work.kind, work.blocks, work.threads, work.line) == ("k", "kernel", 2, 16, 10)
+    card = result._repr_mimebundle_()["text/html"]
+    assert "timeline of 1 works" in card and "arguments point to" in card
+    counted = cuda(shell, "--count", program(body)).result.kernels[0]
+    assert (counted.nbytes, counted.operations) == (32 * 8, 0)
+
+
 def test_output_appears_while_it_runs(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     monkeypatch.setattr("pygpukit.jupyter.program_cell._show", seen.append)

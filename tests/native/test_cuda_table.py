@@ -34,6 +34,7 @@ info = DeviceInfo()
 t.ok("device_info", 0, ctypes.byref(info))
 assert info.name == b"NVIDIA Mock 90" and bytes(info.uuid) == b"\\xa0" * 16
 assert (info.compute_major, info.compute_minor, info.driver_version) == (9, 0, 13000)
+assert t.get("device_attribute", 0, 10) == 32 and t.get("device_attribute", 0, 40) == 1040
 assert info.total_memory_bytes == 1 << 30 and info.warp_size == 32
 # The mock answers 1000 + attribute number: each field has its own.
 assert (info.multiprocessor_count, info.max_threads_per_block, info.l2_bytes) == (1016, 1001, 1038)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -66,11 +67,18 @@ def test_a_kernel_takes_the_address_of_a_device_function(tmp_path: Path) -> None
 
 def test_a_profile_names_kernels_and_copies(tmp_path: Path) -> None:
     (tmp_path / "p.cu").write_text(ADD)
-    done = run("p.cu", "--profile", folder=tmp_path)
-    lines = [line.split()[:4] for line in done.stderr.splitlines()]
-    assert done.returncode == 1 and ["kernel", "launches", "time", "mean"] in lines
-    assert ["add", "1"] in [line[:2] for line in lines]
-    assert ["host", "to", "device", "2"] in lines and ["device", "to", "host", "1"] in lines
+    done = run("p.cu", "--profile", "--trace", "t.json", folder=tmp_path)
+    lines = [line.split() for line in done.stderr.splitlines()]
+    assert done.returncode == 1 and ["kernel", "launches", "time", "mean"] in [line[:4] for line in lines]
+    (add,) = [line for line in lines if line[:2] == ["add", "1"]]
+    # 100 threads of 4 blocks load two numbers of 4 bytes and store one; no operation is in floating point.
+    assert add[6:9] == ["1.17", "KiB", "0"] and add[-1].endswith("%")
+    directions = [line[:4] for line in lines]
+    assert ["host", "to", "device", "2"] in directions and ["device", "to", "host", "1"] in directions
+    assert "default stream |=" in done.stderr and "times are the simulated device's" in done.stderr
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    works = [(one["name"], one["args"]["line"]) for one in events if one["ph"] == "X"]
+    assert works == [("host to device", 17), ("host to device", 18), ("add", 19), ("device to host", 20)]
 
 
 def test_several_files_and_a_folder_of_headers(tmp_path: Path) -> None:

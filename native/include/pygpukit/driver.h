@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PK_DRIVER_VERSION 7u
+#define PK_DRIVER_VERSION 8u
 
 typedef int32_t pk_status;
 
@@ -289,6 +289,8 @@ typedef struct pk_driver {
   pk_status (*managed_free)(uint64_t address, uint64_t bytes);
   pk_status (*host_register)(void *host, uint64_t bytes);
   pk_status (*host_unregister)(void *host);
+  /* By CUDA's number of it. PK_ERROR_NOT_SUPPORTED on sim, whose info is all that there is. */
+  pk_status (*device_attribute)(int32_t device, int32_t attribute, int32_t *value);
 } pk_driver;
 
 /* Opens libcuda and returns its table, or NULL with the reason (one sentence, static or thread-local) in *why. */

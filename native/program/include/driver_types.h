@@ -391,7 +391,9 @@ enum cudaGraphNodeType {
   cudaGraphNodeTypeGraph = 4,
   cudaGraphNodeTypeEmpty = 5,
   cudaGraphNodeTypeWaitEvent = 6,
-  cudaGraphNodeTypeEventRecord = 7
+  cudaGraphNodeTypeEventRecord = 7,
+  cudaGraphNodeTypeMemAlloc = 10,
+  cudaGraphNodeTypeMemFree = 11
 };
 enum cudaGraphInstantiateFlags { cudaGraphInstantiateFlagAutoFreeOnLaunch = 1, cudaGraphInstantiateFlagUpload = 2 };
 enum cudaGraphExecUpdateResult {
@@ -419,6 +421,18 @@ struct cudaMemsetParams {
 struct cudaHostNodeParams {
   cudaHostFn_t fn;
   void *userData;
+};
+struct cudaMemAllocNodeParams {
+  cudaMemPoolProps poolProps;
+  const cudaMemAccessDesc *accessDescs;
+  size_t accessDescCount, bytesize;
+  void *dptr;
+};
+enum cudaGraphMemAttributeType {
+  cudaGraphMemAttrUsedMemCurrent = 0,
+  cudaGraphMemAttrUsedMemHigh = 1,
+  cudaGraphMemAttrReservedMemCurrent = 2,
+  cudaGraphMemAttrReservedMemHigh = 3
 };
 
 // ---- processes

@@ -1,6 +1,7 @@
 // pk_program.h: CUDA's runtime for a program's host text. Included before everything else.
 #pragma once
 #include <cstdlib>
+#include <new>
 #include <type_traits>
 
 // What programs ask for to see whether the runtime was included.

@@ -236,6 +236,14 @@ inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cu
   return pk_graph_instantiate(executable, graph, at);
 }
 
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphNode_t *,
+                                       cudaGraphExecUpdateResult *result, pk_place at = pk_place()) {
+  cudaGraphExecUpdateResultInfo info = {};
+  const cudaError_t status = cudaGraphExecUpdate(executable, graph, &info, at);
+  *result = info.result;
+  return status;
+}
+
 // ---- textures
 inline cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
   return {x, y, z, w, kind};

@@ -211,6 +211,16 @@
   X(cudaError_t, cudaGraphAddEmptyNode,                                                                                \
     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count),                           \
     (node, graph, after, count))                                                                                       \
+  X(cudaError_t, cudaGraphAddMemAllocNode,                                                                             \
+    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,                            \
+     cudaMemAllocNodeParams *memory),                                                                                  \
+    (node, graph, after, count, memory))                                                                               \
+  X(cudaError_t, cudaGraphAddMemFreeNode,                                                                              \
+    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count, void *pointer),            \
+    (node, graph, after, count, pointer))                                                                              \
+  X(cudaError_t, cudaDeviceGetGraphMemAttribute, (int device, cudaGraphMemAttributeType which, void *value),           \
+    (device, which, value))                                                                                            \
+  X(cudaError_t, cudaDeviceGraphMemTrim, (int device), (device))                                                       \
   X(cudaError_t, cudaGraphAddChildGraphNode,                                                                           \
     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count, cudaGraph_t child),        \
     (node, graph, after, count, child))                                                                                \

@@ -121,7 +121,7 @@ class Table:
         if address is None:
             return
         version, size = struct.unpack("II", ctypes.string_at(address, 8))
-        assert (version, size) == (7, 16 + 8 * len(names))
+        assert (version, size) == (8, 16 + 8 * len(names))
         self._functions = dict(
             zip(names, struct.unpack(f"{len(names)}Q", ctypes.string_at(address + 16, size - 16)), strict=True)
         )
