@@ -34,6 +34,7 @@ REQUIRED = (
     r"pygpukit/kernels/include/[^/]+\.cuh",
     r"pygpukit/kernels/needed\.json",
     r"pygpukit/llm/passage\.txt",
+    r"pygpukit/program/include/(cub|thrust)/[^/]+\.h",
     r"pygpukit/ops/.*[^/]+\.cu",
     r"pygpukit/jupyter/widgets/static/[^/]+\.js",
     r"[^/]+\.data/data/share/jupyter/labextensions/pygpukit/package\.json",
@@ -47,7 +48,8 @@ REQUIRED = (
 )
 FORBIDDEN = (
     r"tests/.*",
-    r".*\.(pyc|map|rs|cpp|h|whl|tsbuildinfo)",
+    r".*\.(pyc|map|rs|cpp|whl|tsbuildinfo)",
+    r"(?!pygpukit/program/include/).*\.h",  # but for those that programs include
     r".*node_modules/.*",
     r".*lib(cuda|nvrtc|cublas)[^/]*\.so.*",
     r".*/\.ipynb_checkpoints/.*",

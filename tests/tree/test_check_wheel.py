@@ -36,7 +36,12 @@ def test_any_other_address_is_told(address: str, tmp_path: Path) -> None:
         "pygpukit-0.data/data/etc/jupyter/jupyter_server_config.d/pygpukit.json",
         "pygpukit/jupyter/widgets/static/memory.js.map",
         "tests/jit/test_x.py",
+        "pygpukit/jit/host.h",
     ],
 )
 def test_what_does_not_belong_in_it_is_told(name: str, tmp_path: Path) -> None:
     assert found(tmp_path / "a.whl", name, "") == [f"{name} does not belong in it"]
+
+
+def test_headers_that_programs_include_belong_in_it(tmp_path: Path) -> None:
+    assert found(tmp_path / "a.whl", "pygpukit/program/include/thrust/core.h", "") == []
