@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pygpukit.core.backend import frames_inside_package
 from pygpukit.tts import phonemes as spoken
 from pygpukit.tts.config import KokoroConfig
 from pygpukit.tts.text import spoken_text
+from pygpukit.tts.text.spoken import unread_words
 from pygpukit.tts.vocabulary import DEFAULT_VOCAB, PAD
 
 
@@ -43,8 +46,19 @@ class KokoroTokenizer:
         return cls(config.vocab or None, **kwargs)
 
     def text_to_phonemes(self, text: str) -> str:
-        """The phonemes of a text, as spoken_text() has it. Raises InvalidSpecError where no library is installed."""
-        return spoken.converter(self.lang, self.use_misaki)(spoken_text(text, self.lang or "a")).strip()
+        """The phonemes of a text, as spoken_text() has it. Raises InvalidSpecError where no library is installed.
+
+        Words of another script than Latin's, which English does not say, are told in a warning.
+        """
+        speak, said = spoken.converter(self.lang, self.use_misaki), spoken_text(text, self.lang or "a")
+        if unread := unread_words(said):
+            some = ", ".join(unread[:3]) + (", ..." if len(unread) > 3 else "")
+            warnings.warn(
+                f"{some:.80}: words in letters that {spoken.LANGUAGES[self.lang or 'a']} does not have are left out or "
+                "spelled; write them in Latin letters, or as [word](/phonemes/)",
+                stacklevel=frames_inside_package(),
+            )
+        return speak(said).strip()
 
     def phonemes_to_tokens(self, phonemes: str) -> list[int]:
         """The tokens of phonemes; symbols that the vocabulary lacks are left out."""

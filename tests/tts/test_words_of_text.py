@@ -97,3 +97,14 @@ def test_long_digits_and_deep_marks_are_spoken_too() -> None:
     assert len(spoken("8" * 20000).split()) == 20000
     for text in ("1.", "A.", "a/", "[", "1-", "$1", '5" ', "<a"):
         assert isinstance(spoken(text * 3000), str)
+
+
+def test_words_in_other_letters_are_told() -> None:
+    tokenizer = gp.tts.KokoroTokenizer()
+    for text, words in (
+        ("Hello \u4f60\u597d, \u041f\u0440\u0438", "\u4f60\u597d, \u041f\u0440\u0438"),
+        ("\u0395\u03bb\u03b1", "\u0395\u03bb\u03b1"),
+    ):
+        with pytest.warns(UserWarning, match=f"^{words}: words in letters"):
+            tokenizer.text_to_phonemes(text)
+    tokenizer.text_to_phonemes("stra\xdfe na\xefve \u03c0 [Ann](/\u02c8\u03b8n/) 5\u2103 \u0141\xf3d\u017a \U0001f600")

@@ -35,7 +35,7 @@ _DECADE = re.compile(
 )
 _ORDINAL = re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d{1,30})(?:st|nd|rd|th|ST|ND|RD|TH)\b")
 _SEVERAL = re.compile(r"(?<![\w.,])(\d{1,4})'?s\b")
-_VERSION = re.compile(r"(?<![\w.])(\d+(?:\.\d+){2,})(?![\w])")
+_VERSION = re.compile(r"(?<![\w.])([vV]?)(\d+(?:\.\d+){2,})(?![\w])")
 _BIG = re.compile(rf"(?<![\w.])({NUMBER})\s?(k|K|M|B|bn)(?![\w/])")
 _GLUED = re.compile(r"(?<=[^\W\d_])-?(?=\d)|(?<=\d)-?(?=[^\W\d_])")
 _AFTER_LETTERS = re.compile(
@@ -51,6 +51,8 @@ _COUNTED = frozenset(words("people men women children feet teeth mice sheep fish
 _NO_PLURAL = frozenset(words("is was as has his this thus its us yes always perhaps does"))
 _NUMBER = re.compile(rf"(?<![\d])({NUMBER})")
 _SPACED = re.compile(r"(?<![\w.,+-])\d{1,3}(?:(?: \d{3}){2,8}|(?: \d{3})? 000)(?![\w,]| \d)")
+_LAKHS = re.compile(r"(?<![\w.,])\d{1,2}(?:,\d\d)+,\d{3}(?![\w]|,\d)")  # as India groups digits
+_RAISED_SIGNS = {"\u207a": "^", "\u207b": "^-"}
 _SHORT_YEAR = re.compile(r"(?<!\w)['\u2019](\d\d)(?!\w)")
 _CALLED = {"24/7": "twenty-four seven", "9/11": "nine eleven", "7/11": "seven eleven"}
 
@@ -78,13 +80,16 @@ def ranges(text: str) -> str:
 def unfolded(text: str) -> str:
     """Numbers in plain digits: of other scripts, full-width ones, halves and powers as 1/2 and ^2, "1 000 000"."""
     text = _SPACED.sub(lambda m: m[0].replace(" ", ","), text)
+    text = _LAKHS.sub(lambda m: f"{int(m[0].replace(',', '')):,}", text)
     text = _SHORT_YEAR.sub(lambda m: f"oh {m[1][1]}" if m[1][0] == "0" else m[1], text)
     if text.isascii():
         return text
     parts: list[str] = []
     for character in text:
         kind = unicodedata.category(character)
-        if kind == "Nd":
+        if character in _RAISED_SIGNS:
+            parts.append(_RAISED_SIGNS[character])
+        elif kind == "Nd":
             parts.append(str(unicodedata.decimal(character)))
         elif kind in ("No", "Nl"):
             plain = unicodedata.normalize("NFKD", character)
@@ -171,11 +176,11 @@ def _plural(words: str) -> str:
 
 def _dotted(match: re.Match[str], british: bool) -> str:
     """Parts of a version, an address of the internet, or thousands as they are parted on the continent."""
-    parts = match[1].split(".")
+    mark, parts = f"{match[1]} " if match[1] else "", match[2].split(".")
     address = len(parts) == 4 and all(int(part[:4]) < 256 for part in parts)
     if not address and parts[0][0] != "0" and all(len(part) == 3 for part in parts[1:]):
-        return whole(",".join(parts), british)
-    return (" dot " if len(parts) == 4 else " point ").join(whole(part) for part in parts)
+        return mark + whole(",".join(parts), british)
+    return mark + (" dot " if len(parts) == 4 else " point ").join(whole(part) for part in parts)
 
 
 def _model(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from pygpukit.tts.text.abbreviations import abbreviations
 from pygpukit.tts.text.addresses import addresses
@@ -32,6 +33,9 @@ _FOLDED = str.maketrans(
     }
 )
 _DASHES = re.compile(r"(?<=[\w\s])-{2,3}(?=[\w\s])")
+_CLIPPED = re.compile(r"(?i)(?<!\w)'(tis|twas|twere|em)\b")  # no quotation begins here
+_AND = re.compile(r"(?<=\w) '[nN]'? (?=\w)")
+_WORD = re.compile(r"[^\W\d_]+")
 _SPACES = re.compile(r"\s+")
 _SPACE_BEFORE = re.compile(r" +(?=[,.;:!?](?:\s|$))")
 _COMMAS = re.compile(r"(?:, ?){2,}")
@@ -49,8 +53,18 @@ def spoken_text(text: str, lang: str = "a") -> str:
     return _SPACES.sub(" ", "".join(p if n % 2 else _words(p, british) for n, p in enumerate(parts))).strip()
 
 
+def unread_words(text: str) -> list[str]:
+    """The words of spoken_text() that have letters beside the Latin ones, without those whose phonemes it names."""
+    return [word for word in _WORD.findall(_PRONUNCIATION.sub(" ", text)) if not all(map(_is_read, word))]
+
+
+def _is_read(letter: str) -> bool:
+    return unicodedata.category(letter) not in ("Lu", "Ll", "Lt", "Lo") or "LATIN" in unicodedata.name(letter, "")
+
+
 def _words(text: str, british: bool) -> str:
     text = unfolded(_DASHES.sub("\u2014", _LINK.sub(r"\1", text)).translate(_FOLDED))
+    text = _AND.sub(" and ", _CLIPPED.sub(r"\1", text))
     text = phones(dates(addresses(text), british))
     text = times(before_numbers(text))
     text = money(signs(text), british)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _WORDS = {
     "&": "and",
@@ -23,7 +24,6 @@ _WORDS = {
     "\u221e": "infinity",
     "\u221a": "the square root of",
     "\u2211": "the sum of",
-    "\u03c0": "pi",
     "\u00a7": "section",
     "\u00b6": "paragraph",
     "\u00b0": "degrees",
@@ -50,6 +50,7 @@ _WORDS = {
     "]": " ",
     "\u2044": " over ",
 }
+_GREEK = re.compile(r"(?<![\u0370-\u03ff])[\u0391-\u03a9\u03b1-\u03c9](?![\u0370-\u03ff])")  # a letter, no word
 _COMPARED = re.compile(r"[<>]=|!=|==|->|=>|<-")
 _TWO = {"<=": "\u2264", ">=": "\u2265", "!=": "\u2260", "==": "=", "->": "\u2192", "=>": "\u2192", "<-": "\u2192"}
 _AMPERSAND = re.compile(r"\b([A-Z])([A-Z])&([A-Z])\b")
@@ -83,4 +84,10 @@ def powers(text: str) -> str:
 def symbols(text: str) -> str:
     """All that is left of signs, as words."""
     text = _SLASH.sub(" slash ", text)
+    text = _GREEK.sub(lambda m: f" {_letter(m[0])} ", text)
     return _OTHER.sub(lambda m: f" {_WORDS[m[0]]} ", text)
+
+
+def _letter(character: str) -> str:
+    """The name of a Greek letter."""
+    return unicodedata.name(character).rpartition(" ")[2].lower().replace("lamda", "lambda")
