@@ -24,7 +24,7 @@ _GRAPHICS = re.compile(r"find_package\((OpenGL|GLUT|EGL|Vulkan|MPI|OpenMP|FreeIm
 _LINKED = re.compile(r"CUDA::(\w+)")
 _PROGRAM = re.compile(r"add_executable\(\s*(\S+)\s+([^)]*)\)")
 _MACROS = re.compile(r"target_compile_definitions\(\s*\S+\s+(?:PRIVATE|PUBLIC)\s+([^)]*)\)")
-_OTHER_CODE = re.compile(r'#\s*include\s*[<"](thrust/|cub/|curand|cublas|cufft|d3d|GL/)')
+_OTHER_CODE = re.compile(r'#\s*include\s*[<"](thrust/|cub/|boost/|nvtx3/|curand|cublas|cufft|d3d|GL/)')
 _SOURCES = (".cu", ".cpp", ".c", ".cc")
 _FAILED = re.compile(r"\bFAILED\b|[Tt]est failed|Result = FAIL\b")
 _WAIVED = 2  # EXIT_WAIVED: the sample finds the machine wanting
@@ -56,7 +56,7 @@ class Row:
 
 def samples(checkout: Path, driver: bool) -> Iterator[Sample]:
     """Those that link the runtime alone, by their CMakeLists.txt: no graphics, no OpenMP, no MPI, no library beyond it,
-    nothing of Thrust, CUB or a library's header in their own files. driver: also those of libcuda and NVRTC."""
+    no header of Thrust, CUB, Boost, NVTX or another in their own files. driver: those of libcuda and NVRTC, too."""
     tests = json.loads((checkout / "test_args.json").read_text())
     allowed = {"cudart", "cudart_static"} | ({"cuda_driver", "nvrtc"} if driver else set())
     for listing in sorted((checkout / "Samples").glob("[0-6]_*/*/CMakeLists.txt")):

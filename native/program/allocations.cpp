@@ -110,9 +110,12 @@ cudaError_t release(const Allocation &allocation) {
   if (was.kind == Kind::kRegistered) return check(driver().host_unregister(reinterpret_cast<void *>(was.address)));
   if (was.kind == Kind::kManaged) return check(driver().managed_free(was.address, was.bytes));
   if (was.kind == Kind::kPinned) return check(driver().host_free(reinterpret_cast<void *>(was.address)));
-  cudaError_t failed = check(driver().unmap(was.address, was.whole_bytes));
+  const int current = thread().device;
+  cudaError_t failed = was.device == current ? cudaSuccess : check(driver().device_use(was.device));
+  if (failed == cudaSuccess) failed = check(driver().unmap(was.address, was.whole_bytes));
   if (failed == cudaSuccess) failed = check(driver().physical_release(was.physical));
   if (failed == cudaSuccess) failed = check(driver().address_free(was.address, was.whole_bytes));
+  if (was.device != current) driver().device_use(current);
   return failed;
 }
 

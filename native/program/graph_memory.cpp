@@ -42,12 +42,7 @@ cudaError_t make_taker(Node *node, uint64_t bytes, void **pointer) {
 }
 
 void make_giver(Node *node, void *pointer) {
-  node->work = [pointer](Stream &) {
-    GraphMemory *memory = find_memory(pointer);
-    if (memory == nullptr) return cudaFree(pointer);
-    memory->alive = false;
-    return cudaSuccess;
-  };
+  node->work = [pointer](Stream &) { return give_to_graph(pointer) ? cudaSuccess : cudaFree(pointer); };
 }
 
 }  // namespace
@@ -55,6 +50,13 @@ void make_giver(Node *node, void *pointer) {
 GraphMemory::~GraphMemory() {
   memories().erase(allocation.address);
   if (!alive && is_there(allocation)) release(allocation);
+}
+
+bool give_to_graph(const void *pointer) {
+  GraphMemory *memory = find_memory(pointer);
+  if (memory == nullptr || !memory->alive) return false;
+  memory->alive = false;
+  return true;
 }
 
 cudaError_t capture_malloc(Stream &stream, void **pointer, size_t bytes) {

@@ -53,6 +53,8 @@ Node *add_node(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *
 // graph_memory.cpp: of a stream that is captured
 cudaError_t capture_malloc(Stream &stream, void **pointer, size_t bytes);
 cudaError_t capture_free(Stream &stream, void *pointer);
+// True where the address is memory of a graph: it is the program's no more, until the graph takes it again.
+bool give_to_graph(const void *pointer);
 
 // launch.cpp
 cudaError_t pack(const Symbol::Loaded &loaded, void **arguments, KernelCall *call);

@@ -23,7 +23,7 @@ cudaError_t take(Kind kind, void **pointer, uint64_t bytes, const char *call) {
 // What is given back must be where something begins, and of the call's own kind.
 cudaError_t give_back(void *pointer, bool host, const char *call) {
   if (const cudaError_t fault = standing(); fault != cudaSuccess) return fault;
-  if (pointer == nullptr) return cudaSuccess;
+  if (pointer == nullptr || (!host && give_to_graph(pointer))) return cudaSuccess;
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
   const Allocation *found = find_allocation(address);
   if (found != nullptr && found->address == address && found->kind != Kind::kRegistered &&

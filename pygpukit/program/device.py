@@ -12,6 +12,7 @@ from pygpukit.program.lambdas import device_edits, lambdas
 from pygpukit.program.unit import Edit, Unit, blanks
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_OF_STD = re.compile(r"(?<!:)\bstd\b")  # `std` and what is in it, but not cuda::std
 _DEVICE = frozenset(["__global__", "__device__", "__tile_global__"])
 _MEMORY = frozenset(["__device__", "__constant__", "__managed__"])
 
@@ -80,7 +81,7 @@ def _has_device_members(unit: Unit, one: Declaration) -> bool:
 def _opens(unit: Unit, one: Declaration) -> bool:
     """True for `using namespace x;`, `namespace a = b;` and what a macro that makes device code stands for."""
     text = unit.code[one.start : one.end].strip()
-    return (text.startswith(("using namespace", "namespace ")) and "std" not in text.replace(";", " ").split()) or any(
+    return (text.startswith(("using namespace", "namespace ")) and not _OF_STD.search(text)) or any(
         _makes_device_code(unit, word) for word in _WORD.findall(text[:200])[:1]
     )
 

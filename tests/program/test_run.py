@@ -56,13 +56,20 @@ def test_its_output_arguments_and_exit_code(tmp_path: Path) -> None:
 def test_a_kernel_takes_the_address_of_a_device_function(tmp_path: Path) -> None:
     (tmp_path / "p.cu").write_text(
         "#include <cstdio>\ntypedef int (*function)(int);\n__device__ int twice(int x) { return 2 * x; }\n"
-        "__device__ function chosen = twice;\n__global__ void k(function f, int *x) { x[0] = f(x[0]); }\n"
+        "__device__ function chosen = twice;\n"
+        "__global__ void k(function f, int *x) { int *y = new (x) int[1]; y[0] = f(x[0]); }\n"
         "int main() { function f; int h = 21, *p; cudaMalloc(&p, 4); cudaMemcpyFromSymbol(&f, chosen, sizeof f);\n"
         "  cudaMemcpy(p, &h, 4, cudaMemcpyHostToDevice); k<<<1, 1>>>(f, p);\n"
         '  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); cudaFree(p); std::printf("%d\\n", h); }\n'
     )
     done = run("p.cu", folder=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
+
+
+def test_memory_is_freed_whichever_device_is_current() -> None:
+    corpus = Path(__file__).parent / "corpus"
+    done = run("two_devices.cu", folder=corpus, env={**os.environ, "PYGPUKIT_SIM_DEVICES": "2"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "copied 21, doubled 42\n", "")
 
 
 def test_a_profile_names_kernels_and_copies(tmp_path: Path) -> None:

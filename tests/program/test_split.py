@@ -96,6 +96,13 @@ def test_the_host_keeps_what_is_for_both_and_loses_what_is_the_devices() -> None
     assert out.count("\n") == 8
 
 
+def test_the_device_sees_no_namespace_of_the_hosts_library() -> None:
+    out = device(
+        "using namespace std;\nusing namespace std::chrono;\nusing namespace cuda::std;\n__global__ void k() {}\n"
+    )
+    assert out.split("\n")[:3] == ["                    ", " " * 28, "using namespace cuda::std;"]
+
+
 def test_managed_variables_are_known_to_be_reached_by_others() -> None:
     out = host("static __managed__ int a[4], b;\n")
     assert out.startswith("static __managed__ int a[4], b; static const void *const pk_address_of_a __attribute__")

@@ -216,6 +216,7 @@ inline void operator delete[](void *block) noexcept { pk_sim_free(block); }
 inline void operator delete(void *block, size_t) noexcept { pk_sim_free(block); }
 inline void operator delete[](void *block, size_t) noexcept { pk_sim_free(block); }
 inline void *operator new(size_t, void *place) noexcept { return place; }
+inline void *operator new[](size_t, void *place) noexcept { return place; }
 namespace pk_sim_library {
 PK_SIM_INLINE void *malloc(size_t bytes) { return pk_sim_malloc(bytes); }
 PK_SIM_INLINE void free(void *block, PK_SIM_HERE) { pk_sim_free(block, pk_sim_file, pk_sim_line); }

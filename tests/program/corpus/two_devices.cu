@@ -24,7 +24,6 @@ int main() {
   cudaMemcpy(&host, where, sizeof(int), cudaMemcpyDefault);
   std::printf("copied %d, doubled %d\n", copied, host);
   cudaFree(second);
-  cudaSetDevice(0);
-  cudaFree(first);
+  cudaFree(first);  // whichever device is current
   return host == 42 ? 0 : 1;
 }
