@@ -49,6 +49,8 @@ _HOMES = {
     "pygpukit.array.factory": (
         "arange asarray empty empty_like from_dlpack from_numpy full full_like ones ones_like zeros zeros_like"
     ),
+    "pygpukit.array_api": "e inf nan newaxis pi",
+    "pygpukit.array_api.datatypes": "finfo iinfo isdtype result_type",
     "pygpukit.core.graph": "Graph",
     "pygpukit.compat.cuda_graph": "CudaGraph",
     "pygpukit.core.sharing": "DeviceSharing device_sharing",
@@ -110,7 +112,12 @@ _SELDOM = (
     "TaskRejectedError UnsliceableError check_driver_compatibility clamp compile_all conjugate div event_elapsed_ms "
     "event_elapsed_us fa3_fp8_available geglu get_device_capabilities get_driver_requirements get_nvrtc_path "
     "get_nvrtc_version get_sm_version get_warmup_error is_warmup_done load_ipython_extension mul neg permute relu2 "
-    "sdpa_causal_fp8 sub sum_axis swiglu unload_ipython_extension warmup"
+    "sdpa_causal_fp8 sub sum_axis swiglu unload_ipython_extension warmup "
+    # what few programs call.
+    "argpartition around array_equiv atleast_3d block cbrt choose copyto deg2rad diag_indices diagflat divmod dsplit "
+    "extract fabs fill_diagonal fix float_power fmod geomspace heaviside hsplit identity indices iscomplex isdtype "
+    "isneginf isposinf isreal lexsort logaddexp2 logspace modf partition putmask rad2deg ravel_multi_index resize "
+    "result_type rint setxor1d sinc tril_indices triu_indices unravel_index vsplit"
 )
 
 

@@ -144,6 +144,16 @@ class Methods:
     ) -> GPUArray:
         """Sum along axis."""
 
+    def trace(
+        self: Any,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: DTypeLike | None = None,
+        out: GPUArray | None = None,
+    ) -> GPUArray:
+        """Sum of the diagonal of two axes; see gp.trace()."""
+
     def var(
         self: Any,
         axis: Axis = None,
@@ -166,6 +176,9 @@ class Methods:
     ) -> GPUArray:
         """int64 indices that sort the array along axis, stably; see gp.argsort()."""
 
+    def argpartition(self: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> GPUArray:
+        """int64 indices that partition the array along axis; see gp.argpartition()."""
+
     def cumprod(self: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> GPUArray:
         """Products of the elements up to each one; see gp.cumprod()."""
 
@@ -174,6 +187,9 @@ class Methods:
 
     def nonzero(self: Any) -> tuple[GPUArray, ...]:
         """Coordinates of the elements that are not zero; see gp.nonzero(). Waits for their count."""
+
+    def partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+        """Partition the array itself along axis, as NumPy's method; gp.partition() gives a partitioned copy."""
 
     def searchsorted(self: Any, v: Operand, side: str = "left", sorter: GPUArray | None = None) -> GPUArray:
         """Positions in this sorted array at which v keeps it sorted; see gp.searchsorted()."""
@@ -191,6 +207,15 @@ class Methods:
 
     def tolist(self: Any) -> Any:
         """The elements as nested lists of Python numbers; of a 0-d array the number. Waits for the array's work."""
+
+    def tobytes(self: Any, order: str = "C") -> bytes:
+        """The bytes of the elements in C or F order, on the host. Waits for the array's work."""
+
+    def conj(self: Any, out: GPUArray | None = None) -> GPUArray:
+        """gp.conj(self)."""
+
+    def conjugate(self: Any, out: GPUArray | None = None) -> GPUArray:
+        """gp.conj(self)."""
 
     def clip(
         self: Any, min: Operand | None = None, max: Operand | None = None, out: GPUArray | None = None

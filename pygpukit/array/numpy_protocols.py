@@ -27,14 +27,12 @@ _RENAMED = {
     "arctan": "atan",
     "arctan2": "atan2",
     "arctanh": "atanh",
-    "around": "round",
     "concat": "concatenate",
     "conjugate": "conj",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",
     "power": "pow",
     "right_shift": "bitwise_right_shift",
-    "rint": "round",
 }
 _REDUCTIONS = {
     "add": "sum",

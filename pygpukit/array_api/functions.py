@@ -92,13 +92,6 @@ def searchsorted(
 
 
 def isin(x1: GPUArray | int, x2: GPUArray | int, /, *, invert: bool = False) -> GPUArray:
-    """True where the elements of x1 are among those of x2; invert: where they are not. x2 is sorted on the way."""
+    """gp.isin() of arrays, or of one and a number."""
     dtype = result_type(x1, x2)
-    elements, among = (factory.asarray(x, dtype) for x in (x1, x2))
-    if not among.size:
-        return factory.full(elements.shape, invert, bool_)
-    among = operation("sort")(among.reshape(-1))
-    place = operation("searchsorted")(among, elements.reshape(-1))
-    last = factory.full((), among.size - 1, place.dtype)
-    nearest = operation("take")(among, operation("minimum")(place, last)).reshape(elements.shape)
-    return operation("not_equal" if invert else "equal")(elements, nearest)
+    return operation("isin")(factory.asarray(x1, dtype), factory.asarray(x2, dtype), invert=invert)

@@ -32,6 +32,8 @@ TO_HOST = {
     "array_equal": COUNTS,  # the answer is a Python bool
     "allclose": COUNTS,
     "bincount": COUNTS,  # the smallest and the largest
+    "ravel_multi_index": 2 * 16,  # the smallest and the largest index of each axis
+    "unravel_index": 16,
     "digitize": COLUMNS * 4,  # the edges: whether they rise or fall, with NaN last
     "nanargmax": 1,  # whether a row is NaN only
     "nanargmin": 1,

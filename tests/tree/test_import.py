@@ -66,7 +66,7 @@ def test_a_kernel_from_the_cache_loads_what_it_needs() -> None:
 def test_every_name_of_all_is_there() -> None:
     assert len(set(gp.__all__)) == len(gp.__all__)
     for name in gp.__all__:
-        assert getattr(gp, name) is not None
+        assert getattr(gp, name) is not None or name == "newaxis"
     namespace: dict[str, object] = {}
     exec("from pygpukit import *", namespace)
     assert set(gp.__all__) <= set(namespace)

@@ -30,6 +30,19 @@ class Habits:
             self = copying.astype(self, int8 if self.dtype == int4 else float32)
         return self.to_numpy().tolist()
 
+    def tobytes(self: Any, order: str = "C") -> bytes:
+        """The bytes of the elements in C or F order, on the host. Waits for the array's work."""
+        data: bytes = self.to_numpy().tobytes(order)
+        return data
+
+    def conj(self: Any, out: GPUArray | None = None) -> GPUArray:
+        """gp.conj(self)."""
+        return elementwise.conj(self, out=out)
+
+    def conjugate(self: Any, out: GPUArray | None = None) -> GPUArray:
+        """gp.conj(self)."""
+        return elementwise.conj(self, out=out)
+
     def clip(
         self: Any, min: Operand | None = None, max: Operand | None = None, out: GPUArray | None = None
     ) -> GPUArray:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygpukit.ops import copying, scan, sorting
 from pygpukit.ops.indexing import finding
+from pygpukit.ops.sorting import partial
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -29,6 +30,10 @@ class Ordering:
         """int64 indices that sort the array along axis, stably; see gp.argsort()."""
         return sorting.argsort(self, axis, kind, descending=descending, stable=stable)
 
+    def argpartition(self: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> GPUArray:
+        """int64 indices that partition the array along axis; see gp.argpartition()."""
+        return partial.argpartition(self, kth, axis, kind)
+
     def cumprod(self: Any, axis: int | None = None, dtype: DTypeLike | None = None) -> GPUArray:
         """Products of the elements up to each one; see gp.cumprod()."""
         return scan.cumprod(self, axis, dtype)
@@ -40,6 +45,10 @@ class Ordering:
     def nonzero(self: Any) -> tuple[GPUArray, ...]:
         """Coordinates of the elements that are not zero; see gp.nonzero(). Waits for their count."""
         return finding.nonzero(self)
+
+    def partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+        """Partition the array itself along axis, as NumPy's method; gp.partition() gives a partitioned copy."""
+        copying.copy_to(partial.partition(self, kth, axis, kind), self)
 
     def searchsorted(self: Any, v: Operand, side: str = "left", sorter: GPUArray | None = None) -> GPUArray:
         """Positions in this sorted array at which v keeps it sorted; see gp.searchsorted()."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.ops import reduce as reduction
+from pygpukit.ops.contraction import products
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -107,6 +108,17 @@ class Reductions:
     ) -> GPUArray:
         """Sum along axis."""
         return reduction.sum(self, axis, dtype, out, keepdims, initial, where)
+
+    def trace(
+        self: Any,
+        offset: int = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: DTypeLike | None = None,
+        out: GPUArray | None = None,
+    ) -> GPUArray:
+        """Sum of the diagonal of two axes; see gp.trace()."""
+        return products.trace(self, offset, axis1, axis2, dtype, out)
 
     def var(
         self: Any,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygpukit.array import factory, layout
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
     from pygpukit.core.dtypes import DTypeLike
 
-__all__ = ["diag", "eye", "linspace", "meshgrid", "tri"]
+__all__ = [
+    "diag", "diag_indices", "eye", "geomspace", "identity", "indices", "linspace", "logspace", "meshgrid", "tri",
+    "tril_indices", "triu_indices",
+]  # fmt: skip
 
 
 def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> GPUArray:
@@ -26,6 +30,11 @@ def eye(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: DTypeLike = "
     if line.size:
         copying.fill(line, 1)
     return array
+
+
+def identity(n: int, dtype: DTypeLike = "float32") -> GPUArray:
+    """The square matrix with ones on its diagonal, as eye(n)."""
+    return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = "float32") -> GPUArray:
@@ -80,6 +89,78 @@ def linspace(
     array = factory.from_numpy(values)
     array = array if result_dtype is None or result_dtype in (float64, array.dtype) else array.astype(result_dtype)
     return (array, step) if retstep else array
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Any:
+    """base to the powers of linspace(start, stop, num), made on the host as they are. Errors as linspace()."""
+    import numpy as np
+
+    return _spaced("logspace", np.logspace, start, stop, num, dtype, endpoint=endpoint, base=base, axis=axis)
+
+
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
+) -> Any:
+    """num numbers from start to stop, each the same multiple of the one before, made on the host.
+
+    Errors as linspace(), and ValueError for a zero at an end.
+    """
+    import numpy as np
+
+    return _spaced("geomspace", np.geomspace, start, stop, num, dtype, endpoint=endpoint, axis=axis)
+
+
+def _spaced(what: str, function: Any, start: Any, stop: Any, num: int, dtype: Any, **more: Any) -> GPUArray:
+    num = layout.integer(num, f"{what}: num")
+    if num < 0:
+        raise ShapeError(f"{what}: the number of values must not be negative, it is {num}")
+    array = factory.from_numpy(function(start, stop, num, **more))
+    return array if dtype is None else array.astype(as_dtype(dtype))
+
+
+def indices(dimensions: Sequence[int], dtype: DTypeLike = "int64", sparse: bool = False) -> Any:
+    """The index along each axis of every place of a shape, (number of axes, *shape).
+
+    sparse: a tuple of arrays that broadcast to the shape instead.
+    """
+    extents = layout.integers(dimensions, "indices: an extent")
+    lines = [factory.arange(extent, dtype=dtype) for extent in extents]
+    grids = meshgrid(*lines, indexing="ij", sparse=True)
+    if sparse:
+        return grids
+    out = factory.empty((len(extents), *extents), dtype)
+    for place, grid in zip(out, grids, strict=True):
+        copying.copy_to(grid, place)
+    return out
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[GPUArray, ...]:
+    """Index arrays of the main diagonal of an array of so many axes of length n."""
+    return (factory.arange(layout.integer(n, "diag_indices: n"), dtype="int64"),) * ndim
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[GPUArray, GPUArray]:
+    """Index arrays of an (n, m) matrix on and below the k-th diagonal; square when m is left out. Made on the host."""
+    import numpy as np
+
+    rows, columns = np.tril_indices(n, k, m)
+    return factory.from_numpy(rows), factory.from_numpy(columns)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[GPUArray, GPUArray]:
+    """Index arrays of an (n, m) matrix on and above the k-th diagonal; square when m is left out. Made on the host."""
+    import numpy as np
+
+    rows, columns = np.triu_indices(n, k, m)
+    return factory.from_numpy(rows), factory.from_numpy(columns)
 
 
 def meshgrid(*arrays: GPUArray, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[GPUArray, ...]:
