@@ -1,4 +1,4 @@
-"""LLaMA and its kin, and GPT-2, in float64 and plain NumPy: what the logits of a configuration are."""
+"""LLaMA and its kin, Mixtral, and GPT-2, in float64 and plain NumPy: what the logits of a configuration are."""
 
 from __future__ import annotations
 
@@ -49,9 +49,26 @@ def _llama(config: dict[str, Any], w: Arrays, ids: np.ndarray) -> np.ndarray:
         out = _attended(turned(q), turned(k), v, 1 / math.sqrt(dim), window)
         x = x + linear("self_attn.o_proj", out)
         y = norm(x, w[at + "post_attention_layernorm.weight"])
+        if at + "block_sparse_moe.gate.weight" in w:
+            x = x + _mixture(y, w, at + "block_sparse_moe.", config["num_experts_per_tok"])
+            continue
         gate = linear("mlp.gate_proj", y)
         x = x + linear("mlp.down_proj", gate / (1 + np.exp(-gate)) * linear("mlp.up_proj", y))
     return norm(x, w["model.norm.weight"]) @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
+
+
+def _mixture(rows: np.ndarray, w: Arrays, at: str, chosen: int) -> np.ndarray:
+    """Mixtral's experts, a row at a time."""
+    out = np.zeros_like(rows)
+    for row, x in enumerate(rows):
+        scores = w[at + "gate.weight"] @ x
+        best = np.argsort(-scores, kind="stable")[:chosen]
+        weights = np.exp(scores[best] - scores[best].max())
+        for expert, weight in zip(best, weights / weights.sum(), strict=True):
+            gate, down, up = (w[f"{at}experts.{expert}.{name}.weight"] for name in ("w1", "w2", "w3"))
+            inner = gate @ x
+            out[row] += weight * (down @ (inner / (1 + np.exp(-inner)) * (up @ x)))
+    return out
 
 
 def _gpt2(config: dict[str, Any], w: Arrays, ids: np.ndarray) -> np.ndarray:
