@@ -278,3 +278,13 @@ def _dot(op: Operation) -> None:
         op.write(0, _U32, f"pk_ptx_dot2{signs}({operands}, {str(half == 'hi').lower()})")
     else:
         op.write(0, _U32, f"pk_ptx_dot4{signs}({operands})")
+
+
+@instruction("vabsdiff4")
+def _distances(op: Operation) -> None:
+    """Of bytes without signs, all four; their sum onto the third operand with .add."""
+    kinds = [op.type("u32") for _ in range(3)]
+    added = op.one_of("add", default="")
+    op.no_more(4)
+    a, b, c = (op.read(index, kinds[0]) for index in (1, 2, 3))
+    op.write(0, kinds[0], f"(__vsadu4({a}, {b}) + {c})" if added else f"__vabsdiffu4({a}, {b})")

@@ -303,6 +303,17 @@ def test_dot_products_of_bytes() -> None:
     agree("r:rrr", 32, cases, words(32, 91))
 
 
+def test_distances_of_bytes() -> None:
+    def distances(a: int, b: int) -> list[int]:
+        return [abs((a >> shift & 255) - (b >> shift & 255)) for shift in range(0, 32, 8)]
+
+    cases = {
+        "vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;": lambda a, b, c: (c + sum(distances(a, b))) & 0xFFFFFFFF,
+        "vabsdiff4.u32.u32.u32 %0, %1, %2, %3;": lambda a, b, c: int.from_bytes(distances(a, b), "little"),
+    }
+    agree("r:rrr", 32, cases, words(32, 92))
+
+
 def test_pairs_of_16_bits() -> None:
     def pair(change: Callable[[int, int], int], has_sign: bool) -> Callable[[int, int, int], int]:
         def both_halves(a: int, b: int, _: int) -> int:
