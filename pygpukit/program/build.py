@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pygpukit.program.device import device_text
 from pygpukit.program.flat import flat
 from pygpukit.program.host import KERNEL_SPACES, host_text
 from pygpukit.program.host_compiler import HostText, library
+from pygpukit.program.overloads import overloads
 from pygpukit.program.refusals import at_class, refusal
 from pygpukit.program.symbols import Symbol, expression, symbols
 from pygpukit.program.unit import Unit
@@ -63,12 +65,13 @@ class Program:
 
 @dataclass(frozen=True)
 class _Known:
-    """A kernel or variable of the text."""
+    """A kernel or variable of the text. asked: its name on the device is what the host's side makes of it."""
 
     kind: int
-    template: bool
+    asked: bool
     place: tuple[str, int]
     extern_c: bool = False
+    template: bool = False
 
 
 def build(
@@ -97,14 +100,14 @@ def build(
         early = [
             pool.submit(_image, unit, _plain(names), options, check, arch)
             for unit, names in zip(units, known, strict=True)
-            if names and not any(one.template for one in names.values())
+            if names and not unit.code_makers and not any(one.asked for one in names.values())
         ]
         built = host.result()
         hosts = _entries_of(built, units, known, texts)
         images = {name: image for done in early for name, image in [done.result()]}
         for unit, names in zip(units, known, strict=True):
-            if names and unit.name not in images:
-                used = [expression(symbol.name) for symbol, at, one in hosts if at == unit.name and one.template]
+            if (names or unit.code_makers) and unit.name not in images:
+                used = [expression(symbol.name) for symbol, at, one in hosts if at == unit.name and one.asked]
                 images[unit.name] = _image(unit, [*_plain(names), *used], options, check, arch)[1]
     entries = tuple(_entry(symbol, unit, one, images[unit]) for symbol, unit, one in hosts)
     return Program(built, {name: image.image for name, image in images.items()}, entries)
@@ -119,14 +122,18 @@ def _known(unit: Unit) -> dict[str, _Known]:
     """The kernels and variables of the text by name."""
     names: dict[str, _Known] = {}
 
-    def note(one: Declaration, name: str, kind: int, template: bool) -> None:
+    def note(one: Declaration, name: str, kind: int, asked: bool) -> None:
         extern_c = 'extern "C"' in unit.text[one.start : one.end]
-        names[name] = _Known(kind, template, unit.place(one.start), extern_c)
+        names[name] = _Known(
+            kind, asked, unit.place(one.start), extern_c, one.kind == "function" and one.template is not None
+        )
 
+    shared = overloads(unit)
     for one in unit.declarations:
         scope = "".join(f"{name}::" for name in one.scope)
         if one.kind == "function" and one.spaces & KERNEL_SPACES and one.body:
-            note(one, one.qualified, _KERNEL, one.template is not None)
+            tag = f"_{shared[one]}" if one in shared else ""
+            note(one, one.qualified + tag, _KERNEL, one.template is not None or bool(tag))
         elif one.kind == "variable" and "extern" not in one.words:
             spaces = [kind for space, kind in _KINDS.items() if space in one.spaces]
             if spaces:
@@ -136,7 +143,7 @@ def _known(unit: Unit) -> dict[str, _Known]:
 
 
 def _plain(names: dict[str, _Known]) -> list[str]:
-    return [name for name, one in names.items() if one.kind == _KERNEL and not one.template and not one.extern_c]
+    return [name for name, one in names.items() if one.kind == _KERNEL and not one.asked and not one.extern_c]
 
 
 def _entries_of(
@@ -150,6 +157,8 @@ def _entries_of(
         own = numbers.get(symbol.file, "")
         for unit, names in zip(units, known, strict=True):
             one = names.get(name)
+            if one is None and symbol.tagged and unit.code_makers:  # a macro made it
+                one = _Known(_KERNEL, True, unit.place(_first(unit, name)), template="<" in symbol.name)
             if one and one.template != ("<" in symbol.name):
                 continue  # a function of the host that is called like the template
             if one and (own in ("", unit.name)) and (one.kind == _KERNEL) == (symbol.kind == "function"):
@@ -158,6 +167,12 @@ def _entries_of(
                 result.append((symbol, unit.name, one))
                 break
     return result
+
+
+def _first(unit: Unit, name: str) -> int:
+    """The first place of the text that has a kernel's name, 0 for none."""
+    place = re.search(rf"\b{re.escape(name.rpartition('::')[2])}\b", unit.code)
+    return place.start() if place else 0
 
 
 def _image(
@@ -183,6 +198,6 @@ def _image(
 
 
 def _entry(symbol: Symbol, unit: str, one: _Known, image: Image) -> Entry:
-    name = expression(symbol.name) if one.template else symbol.name
+    name = expression(symbol.name) if one.asked else symbol.name
     name = image.symbol(name if one.kind == _KERNEL else f"&{name}")
     return Entry(symbol.offset, one.kind, name.removeprefix("&"), unit, symbol.nbytes, *one.place)

@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import json
 import os
-import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -19,15 +18,13 @@ from collections.abc import Sequence
 from pygpukit._core import native
 from pygpukit.core.backend import backend
 from pygpukit.core.linux import die_with_parent
-from pygpukit.program import libraries
+from pygpukit.program import libraries, limits
 
 
 def main(parent: int, order: int, report: int) -> None:
     """Run what the order says. Ends the process."""
     with contextlib.suppress(OSError, AttributeError):
         die_with_parent(parent)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in any program of C
     backend()
@@ -44,6 +41,7 @@ def main(parent: int, order: int, report: int) -> None:
     os.environ["PYGPUKIT_PROGRAM_CALLS"] = hex(native.program_calls())
     native.program_start(report, words["times"])
     libraries.install()
+    limits.apply()
     _run(words["library"], words["arguments"])
 
 

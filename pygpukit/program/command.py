@@ -60,6 +60,8 @@ def command(args: argparse.Namespace, words: Sequence[str]) -> int:
     if result.timeout_s is not None:
         print(f"pygpukit run: {result.ending}", file=sys.stderr)
         return TIMED_OUT
+    if result.crowded:
+        print(f"pygpukit run: {result.ending}", file=sys.stderr)
     if args.profile:
         from pygpukit.profiling.limits import limits
         from pygpukit.program.table import table

@@ -6,7 +6,7 @@ No compiler is asked: the text is read as it stands, both branches of every cond
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field
 
 SPACES = ("__global__", "__device__", "__host__", "__constant__", "__managed__", "__tile_global__")
@@ -18,6 +18,7 @@ _CLASS = re.compile(
     r"(?P<kind>class|struct|union|enum)\b(?:\s+(?:class|struct)\b)?(?P<rest>[^=]*)$",
     re.DOTALL,
 )
+_CALLED = re.compile(r"([^\W\d]\w*)\s*\(")
 _USING = re.compile(
     r"\busing\s+(?:([^\W\d]\w*)\s*=|(?!::|std\b|namespace\b|typename\b)\w[\w:\s]*::\s*([^\W\d]\w*)\s*;)"
 )
@@ -104,10 +105,10 @@ def closed_angle(code: str, at: int) -> int:
     return len(code)
 
 
-def declarations(code: str, macros: Mapping[str, frozenset[str]]) -> list[Declaration]:
+def declarations(code: str, macros: Mapping[str, frozenset[str]], makers: Collection[str] = ()) -> list[Declaration]:
     """Those outside functions, in order. code: the text with comments, strings and directives blank. macros: of each
-    macro that stands for words of SPACES, which."""
-    return list(_Reader(code, macros).scope(0, len(code), ()))
+    macro that stands for words of SPACES, which. makers: those that stand for whole declarations."""
+    return list(_Reader(code, macros, makers).scope(0, len(code), ()))
 
 
 _Declarations = Generator[Declaration, None, None]
@@ -126,8 +127,8 @@ class _Begun:
 
 
 class _Reader:
-    def __init__(self, code: str, macros: Mapping[str, frozenset[str]]) -> None:
-        self._code, self._macros = code, macros
+    def __init__(self, code: str, macros: Mapping[str, frozenset[str]], makers: Collection[str]) -> None:
+        self._code, self._macros, self._makers = code, macros, makers
 
     def scope(self, at: int, end: int, names: tuple[str, ...]) -> _Declarations:
         """The declarations between two places of a namespace or a class."""
@@ -137,6 +138,9 @@ class _Reader:
                 return
             if self._code[at] in ";}":
                 at += 1
+            elif (call := _CALLED.match(self._code, at, end)) and call[1] in self._makers:
+                start, at = at, closed(self._code, call.end() - 1, end)
+                yield Declaration("other", start, at, names, words=frozenset([call[1]]))
             else:
                 at = yield from self._one(self._begin(at, end, names), end)
 

@@ -6,14 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from pygpukit.program import overloads
 from pygpukit.program.declarations import Declaration
 from pygpukit.program.host import INCLUDE
 from pygpukit.program.lambdas import device_edits, lambdas
-from pygpukit.program.unit import Edit, Unit, blanks
+from pygpukit.program.macros import in_macro
+from pygpukit.program.unit import DEVICE, Edit, Unit, blanks
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _OF_STD = re.compile(r"(?<!:)\bstd\b")  # `std` and what is in it, but not cuda::std
-_DEVICE = frozenset(["__global__", "__device__", "__tile_global__"])
 _MEMORY = frozenset(["__device__", "__constant__", "__managed__"])
 
 
@@ -21,10 +22,11 @@ def device_text(unit: Unit, has_header: Callable[[str], bool], kernels: Iterable
     """The text for the device's compiler. has_header: true for the names of headers that it knows. kernels: those that
     are asked for by name, whose template arguments it needs, too."""
     kept, words = _reached(unit, kernels)
-    edits: list[Edit] = []
+    edits = list(overloads.device_edits(unit))
     for one in unit.declarations:
         edits += _without_host_members(unit, one) if one in kept else device_edits(unit, one)
     for start, end in unit.directives:
+        edits += in_macro(unit, start, end, _edits_in_macro)
         include = INCLUDE.search(unit.text[start:end])
         name = (include[1] or include[2]) if include else ""
         unused = name.startswith("cub/") and "cub" not in words  # a program may use its calls of the host alone
@@ -33,10 +35,16 @@ def device_text(unit: Unit, has_header: Callable[[str], bool], kernels: Iterable
     return unit.edited(edits)
 
 
+def _edits_in_macro(inside: Unit, one: Declaration) -> list[Edit]:
+    if one.kind == "function" and not one.spaces & DEVICE and "constexpr" not in one.words:
+        return [Edit(one.start, one.end)]
+    return _without_host_members(inside, one)
+
+
 def _is_device(one: Declaration) -> bool:
     """True for what is the device's whoever uses it."""
     if one.kind == "function":
-        return bool(one.spaces & _DEVICE)
+        return bool(one.spaces & DEVICE)
     return one.kind == "variable" and (bool(one.spaces & _MEMORY) or "__shared__" in one.words)
 
 
@@ -82,17 +90,8 @@ def _opens(unit: Unit, one: Declaration) -> bool:
     """True for `using namespace x;`, `namespace a = b;` and what a macro that makes device code stands for."""
     text = unit.code[one.start : one.end].strip()
     return (text.startswith(("using namespace", "namespace ")) and not _OF_STD.search(text)) or any(
-        _makes_device_code(unit, word) for word in _WORD.findall(text[:200])[:1]
+        word in unit.code_makers for word in _WORD.findall(text[:200])[:1]
     )
-
-
-def _makes_device_code(unit: Unit, word: str) -> bool:
-    return any("{" in body and bool(_spaces(unit, body) & _DEVICE) for body in unit.macros.get(word, ()))
-
-
-def _spaces(unit: Unit, text: str) -> set[str]:
-    """The words of SPACES in a text, and those that its macros stand for."""
-    return {space for word in _WORD.findall(text) for space in (word, *unit.spaces.get(word, ()))}
 
 
 def _may_be_reached(one: Declaration) -> bool:
@@ -129,7 +128,7 @@ def _without_host_members(unit: Unit, one: Declaration) -> list[Edit]:
             edits += _without_host_members(unit, member)
         elif (
             member.kind == "function"
-            and not member.spaces & _DEVICE
+            and not member.spaces & DEVICE
             and "constexpr" not in member.words
             and not _opens(unit, member)
         ):

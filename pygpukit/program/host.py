@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from pygpukit.program import overloads
 from pygpukit.program.declarations import Declaration
 from pygpukit.program.lambdas import host_edits
 from pygpukit.program.launches import launches
+from pygpukit.program.macros import in_macro
 from pygpukit.program.parameters import parameter, split, template_arguments
 from pygpukit.program.unit import Edit, Unit, blanks
 
@@ -34,7 +36,13 @@ def host_text(unit: Unit, has_header: Callable[[str], bool]) -> str:
         include = INCLUDE.search(unit.text[start:end])
         if include and has_header(include[1] or include[2]):
             edits.append(Edit(start, end, _namespaces(include[1] or include[2])))
-    return unit.edited([*edits, *launches(unit)])
+        edits += in_macro(unit, start, end, _edits_in_macro)
+    return unit.edited([*edits, *overloads.host_edits(unit), *launches(unit)])
+
+
+def _edits_in_macro(inside: Unit, one: Declaration) -> list[Edit]:
+    tag = [overloads.tagged(one, "kernel")] if one.spaces & KERNEL_SPACES else []
+    return [*tag, *_edits(inside, one)]
 
 
 def _namespaces(header: str) -> str:

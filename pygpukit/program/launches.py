@@ -72,7 +72,9 @@ def _callee(code: str, at: int) -> int | None:
             return first
         first = word
         before = _before_blanks(code, word)
-        if code[before - 2 : before] == "::":
+        if code[before - 2 : before] == "##":  # a name that a macro puts together
+            at = before - 2
+        elif code[before - 2 : before] == "::":
             qualifier = _before_blanks(code, before - 2)
             if not qualifier or not (code[qualifier - 1].isalnum() or code[qualifier - 1] in "_>"):
                 return before - 2

@@ -6,16 +6,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from pygpukit.program import limits
 from pygpukit.program.build import Program
 from pygpukit.program.result import Result
 
@@ -23,6 +24,7 @@ _KEPT_BYTES = 16 << 20  # of a report
 TIMES = 10_000  # launches, copies and fills whose times are kept
 _SHOWN_BYTES = 1 << 20  # of what is written to a notebook
 _READ_BYTES = 1 << 16
+_WATCH_S = 0.1  # between two looks at how many processes there are
 _GRACE_S = 0.2  # for the last of the output, once the program has ended
 
 
@@ -39,7 +41,9 @@ class Process:
         output: dict[str, Any] = {}
         if show is not None:
             output = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        self._mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        marks = ":".join(filter(None, [os.environ.get(limits.VARIABLE), self._mark]))
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", limits.VARIABLE: marks}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pygpukit.program.child", *map(str, (os.getpid(), order, report))],
             pass_fds=(order, report), start_new_session=True, env=environment, **output,
@@ -72,15 +76,31 @@ class Process:
             reader.start()
         self._tell(program, arguments, times)
         timed_out = False
+        ended, crowd = threading.Event(), threading.Event()
+        watch = threading.Thread(target=self._watch, args=(ended, crowd), daemon=True)
+        watch.start()
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             timed_out = True
+        finally:
+            ended.set()
+        watch.join()
         seconds = time.perf_counter() - start
         self._end()
         for reader in readers:
             reader.join(_GRACE_S)
-        return Result.of(self._process.returncode, seconds, timeout_s if timed_out else None, bytes(report))
+        result = Result.of(self._process.returncode, seconds, timeout_s if timed_out else None, bytes(report))
+        return replace(result, crowded=crowd.is_set())
+
+    def _watch(self, ended: threading.Event, crowd: threading.Event) -> None:
+        """End a program that has too many processes."""
+        before = limits.process_count()
+        while not ended.wait(_WATCH_S):
+            if limits.process_count() - before > limits.PROCESSES and len(limits.marked(self._mark)) > limits.PROCESSES:
+                crowd.set()
+                limits.end_all(self._process.pid, self._mark)
+                return
 
     def _tell(self, program: Program, arguments: Sequence[str], times: int) -> None:
         """Hand the program over. A process that is gone already is told by its exit code."""
@@ -114,9 +134,8 @@ class Process:
                 self._show(f"\n[more than {_SHOWN_BYTES >> 20} MiB of output: the rest is not shown]\n")
 
     def _end(self) -> None:
-        """The process, and what it left behind in its group, are gone."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """The process, and what it left behind, are gone."""
+        limits.end_all(self._process.pid, self._mark)
         self._process.wait()
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pygpukit.profiling import Work
 
+from pygpukit.program.limits import PROCESSES
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -59,7 +61,7 @@ class Copy:
 @dataclass(frozen=True)
 class Result:
     """exit_code: 128 and the signal's number where a signal ended the program. timeout_s: the time that it went
-    beyond, None where it did not."""
+    beyond, None where it did not. crowded: it had more processes than it may have, and was ended."""
 
     exit_code: int
     seconds: float
@@ -68,6 +70,7 @@ class Result:
     copies: tuple[Copy, ...] = ()
     findings: tuple[Finding, ...] = ()
     rows: tuple[dict[str, Any], ...] = ()  # of works, as they were reported
+    crowded: bool = False
 
     @classmethod
     def of(cls, returncode: int, seconds: float, timeout_s: float | None, report: bytes) -> Result:
@@ -116,7 +119,9 @@ class Result:
 
     @property
     def ending(self) -> str:
-        """Its exit code, signal or time limit, in a few words."""
+        """Its exit code, signal or limit, in a few words."""
+        if self.crowded:
+            return f"ended with more than {PROCESSES} processes at once, which is what a program may have"
         if self.timeout_s is not None:
             return f"ended after {self.timeout_s:g} s, the time that it was given"
         if self.exit_code > 128:

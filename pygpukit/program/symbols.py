@@ -12,19 +12,22 @@ from typing import NamedTuple
 
 _SYMBOLS, _FILE = 2, 4  # a section that is a table of symbols; a symbol that names a source file
 _KINDS = {1: "variable", 2: "function"}
+# Of pygpukit.program.overloads: of a template.
+_TAG = re.compile(r"(?:, )?std::integral_constant<signed char, \(signed char\)(\d+)> ?")
 _ANONYMOUS = "(anonymous namespace)::"
 _CXXABI = ("libstdc++.so.6", "libc++abi.so.1", "libc++.1.dylib")
 
 
 class Symbol(NamedTuple):
     """kind: "function" or "variable". name: as C++ spells it, without what it returns and takes. file: the source of
-    one that others cannot see, else ""."""
+    one that others cannot see, else "". tagged: it is a kernel whatever its name (pygpukit.program.overloads)."""
 
     kind: str
     name: str
     offset: int
     nbytes: int
     file: str
+    tagged: bool = False
 
 
 def symbols(library: Path) -> Iterator[Symbol]:
@@ -43,8 +46,10 @@ def symbols(library: Path) -> Iterator[Symbol]:
             if info & 15 == _FILE:
                 file = text
             elif info & 15 in _KINDS and section:
-                spelt = plain_name(demangled(text))
-                yield Symbol(_KINDS[info & 15], spelt, value, length, "" if info >> 4 else file)
+                spelt = demangled(text)
+                tagged = "[abi:kernel]" in spelt or _TAG.search(spelt) is not None
+                owner = "" if info >> 4 else file
+                yield Symbol(_KINDS[info & 15], plain_name(spelt), value, length, owner, tagged)
 
 
 @cache
@@ -76,7 +81,12 @@ def demangled(symbol: str) -> str:
 def plain_name(spelt: str) -> str:
     """`ns::k<float, 4>` of `void ns::k<float, 4>(float*, int)`. What stands in unnamed namespaces is as outside."""
     spelt = spelt.replace(_ANONYMOUS, "")
+    spelt = re.sub(r"\[abi:(overload_\d+)\]", r"_\1", spelt)
     spelt = re.sub(r"\[abi:\w+\]", "", spelt)
+    if tag := _TAG.search(spelt):
+        spelt = spelt[: tag.start()] + spelt[tag.end() :]
+        if tag[1] != "0":
+            spelt = spelt.replace("<", f"_overload_{tag[1]}<", 1)
     depth, start = 0, 0
     for index, letter in enumerate(spelt):
         if letter == "<" and not spelt.startswith("operator", max(index - 8, 0)):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from pygpukit.jit.source.lines import Lines
@@ -20,7 +21,8 @@ _OPAQUE = re.compile(
 _TEXT = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|(?<![\w'])'(?:\\.|[^'\\\n])*'?""", re.DOTALL
 )
-_DEFINE = re.compile(r"#[ \t]*define[ \t]+(?P<name>[^\W\d]\w*)(?P<arguments>\([^)]*\))?(?P<body>.*)", re.DOTALL)
+DEFINE = re.compile(r"#[ \t]*define[ \t]+(?P<name>[^\W\d]\w*)(?P<arguments>\([^)]*\))?(?P<body>.*)", re.DOTALL)
+DEVICE = frozenset(["__global__", "__device__", "__tile_global__"])
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -44,6 +46,7 @@ class Unit:
 
     text: str
     name: str
+    known_spaces: Mapping[str, frozenset[str]] = field(default_factory=dict)  # macros of a text around this one
 
     @cached_property
     def code(self) -> str:
@@ -69,7 +72,7 @@ class Unit:
         """Of each macro what the text defines it as."""
         bodies: dict[str, list[str]] = {}
         for start, end in self.directives:
-            if match := _DEFINE.search(self.with_directives[start:end]):
+            if match := DEFINE.search(self.with_directives[start:end]):
                 bodies.setdefault(match["name"], []).append(match["body"])
         return bodies
 
@@ -82,7 +85,7 @@ class Unit:
         short = {
             name for name, bodies in self.macros.items() if all(len(body) < 200 and "{" not in body for body in bodies)
         }
-        result: dict[str, frozenset[str]] = {}
+        result = dict(self.known_spaces)
         for name in short:
             seen, waiting = {name}, [name]
             while waiting:
@@ -96,8 +99,28 @@ class Unit:
         return result
 
     @cached_property
+    def makers(self) -> frozenset[str]:
+        """The macros with arguments that stand for whole declarations."""
+        return frozenset(
+            name
+            for name, bodies in self.macros.items()
+            if any("{" in body and body.count("{") == body.count("}") and body.rstrip()[-1] in "};" for body in bodies)
+        )
+
+    @cached_property
+    def code_makers(self) -> frozenset[str]:
+        """Of these those that make code of the device."""
+        return frozenset(
+            name for name in self.makers if any(self._spaces_in(body) & DEVICE for body in self.macros[name])
+        )
+
+    def _spaces_in(self, text: str) -> set[str]:
+        """The words of SPACES in a text, and those that its macros stand for."""
+        return {space for word in _WORD.findall(text) for space in (word, *self.spaces.get(word, ()))}
+
+    @cached_property
     def declarations(self) -> list[Declaration]:
-        return declarations(self.code, self.spaces)
+        return declarations(self.code, self.spaces, self.makers)
 
     def edited(self, edits: list[Edit]) -> str:
         """The text with the edits made; of those that overlap the outer one counts."""

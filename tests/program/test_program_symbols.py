@@ -17,6 +17,10 @@ from pygpukit.program.symbols import demangled, expression, plain_name, symbols
         ("_ZN2ns6detail3sumINS0_3VecEEEvPKT_PS3_i", "ns::detail::sum<ns::detail::Vec>"),
         ("_ZN12_GLOBAL__N_11kEPf", "k"),
         ("plain", "plain"),
+        ("_Z3putB10overload_2Pi", "put_overload_2"),
+        ("_Z3putB6kernelPi", "put"),
+        ("_Z3putIiSt17integral_constantIaLa3EEEvPT_", "put_overload_3<int>"),
+        ("_Z3putIiSt17integral_constantIaLa0EEEvPT_", "put<int>"),
         ("_Z6binaryIL2Op1ELi32EEvPKiS2_Pi", "binary<(Op)1, 32>"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,43 @@ def test_headers_of_the_user_are_put_in_once(tmp_path: Path) -> None:
     assert unit.place(out.index("int c")) == ("p.cu", 5)
     assert unit.place(out.index("int b")) == (str(tmp_path / "inc" / "b.h"), 3)
     assert "#include <vector>" in lines and '// #include "a.h"' in lines
+
+
+def test_kernels_that_share_a_name_have_their_own_on_the_device() -> None:
+    text = (
+        "__global__ void k(int *a) { *a = 1; }\n__global__ void k(float *a);\n"
+        "template <class T, int N = 2> __global__ void k(T *a, int n);\n"
+        "template <class T, int N> __global__ void k(T *a, int n) { *a = n; }\n"
+        "template <> __global__ void k<int>(int *a, int n) { *a = 2; }\n__global__ void k(float *a) { *a = 1; }\n"
+    )
+    there = device(text)
+    assert re.findall(r"\bk\w*(?:<int>)?\(", there) == [
+        "k_overload_1(", "k_overload_2(", "k_overload_3(", "k_overload_3(", "k_overload_3<int>(", "k_overload_2(",
+    ]  # fmt: skip
+    out = host(text)
+    assert out.count('abi_tag("overload_1")') == 1 and out.count('abi_tag("overload_2")') == 2
+    assert out.count("class pk_overload = std::integral_constant<signed char, 3>>") == 1
+    assert out.count(", class pk_overload>") == 1
+    assert device("__global__ void one(int *a) { }\n").count("overload") == 0
+
+
+def test_a_kernel_in_a_macro_becomes_a_stub_with_its_lines() -> None:
+    text = (
+        "#define MAKE(name, T) \\\n  __global__ void name ## _k(T *a) { \\\n    *a = 1; \\\n  } \\\n"
+        "  void name() { name##_k<<<1, 2>>>(0); }\nMAKE(x, int)\nint main() { x(); }\n"
+    )
+    out = host(text)
+    assert 'abi_tag("kernel")' in out and "&name##_k, a" in out and "*a = 1" not in out
+    assert "pk_configure(1, 2), name##_k(0);" in out and out.count("\n") == text.count("\n")
+    assert all(line.endswith("\\") for line in out.split("\n")[:4])
+    there = device(text)
+    assert "*a = 1;" in there and "<<<" not in there and "main" not in there and "MAKE(x, int)" in there
+
+
+def test_declared_classes_and_names_of_namespaces_reach_the_device() -> None:
+    there = device(
+        "namespace n { template <class T> struct Late; struct Early { int x; }; }\nusing n::Early;\nusing std::min;\n"
+        "__device__ int f(Early e) { return e.x + n::Late<int>::value + min(1, 2); }\n"
+        "namespace n { template <class T> struct Late { static const int value = 1; }; }\n"
+    )
+    assert "struct Late;" in there and "using n::Early;" in there and "using std" not in there

@@ -1,5 +1,5 @@
-// cufft.h: the plans of cuFFT whose data lie row after row: complex and real transforms of float and double in one to
-// three dimensions, in place, too.
+// cufft.h: the plans of cuFFT: complex and real transforms of float and double in one to three dimensions, in place,
+// too; of data that lie row after row, or with strides.
 #pragma once
 #include "cuComplex.h"
 #include "pk_program_library.h"
@@ -34,11 +34,17 @@ typedef int cufftHandle;
 
 namespace pk_program {
 
+// Element (i, j, k) of transform b is at b * distance + ((i * extents[1] + j) * extents[2] + k) * step.
+struct FftLayout {
+  bool given = false;
+  long long extents[3] = {1, 1, 1}, step = 1, distance = 0;
+};
 struct FftPlan {
   int dimensions = 0, extents[3] = {1, 1, 1}, batch = 1;
   cufftType type = CUFFT_C2C;
   cudaStream_t stream = nullptr;
   bool exists = false;
+  FftLayout in, out;
   long long rows() const { return 1ll * extents[0] * extents[1] * extents[2] / extents[dimensions - 1] * batch; }
   long long last() const { return extents[dimensions - 1]; }
   // Numbers of a row of complex values, where only half of them are kept.
@@ -63,6 +69,54 @@ inline cufftResult make_plan(cufftHandle *handle, const int *extents, int dimens
   fft_plans().push_back(plan);
   return CUFFT_SUCCESS;
 }
+// The layout of one side, whose rows have `last` numbers, with a plan's extents.
+inline FftLayout layout_of(const FftPlan &plan, const FftLayout &asked, long long last) {
+  FftLayout result = asked;
+  if (asked.given) return result;
+  for (int i = 0; i < plan.dimensions; ++i) result.extents[3 - plan.dimensions + i] = plan.extents[i];
+  result.extents[2] = last;
+  result.distance = result.extents[0] * result.extents[1] * last;
+  return result;
+}
+// Calls visit(number, place) for every element of a layout, in order. How far they go is the result.
+template <class Visit>
+long long each_place(const FftPlan &plan, const FftLayout &layout, long long last, Visit visit) {
+  const long long first = plan.dimensions == 3 ? plan.extents[0] : 1;
+  const long long second = plan.dimensions > 1 ? plan.extents[plan.dimensions - 2] : 1;
+  long long number = 0, end = 0;
+  for (long long b = 0; b < plan.batch; ++b)
+    for (long long i = 0; i < first; ++i)
+      for (long long j = 0; j < second; ++j)
+        for (long long k = 0; k < last; ++k) {
+          const long long row = (i * layout.extents[1] + j) * layout.extents[2];
+          const long long place = b * layout.distance + (row + k) * layout.step;
+          if (place >= end) end = place + 1;
+          visit(number++, place);
+        }
+  return end;
+}
+// in, out: numbers of a row of each side.
+template <class In, class Out>
+cufftResult transform_strided(const FftPlan &plan, const In *from, Out *to, int direction, long long in, long long out,
+                              const pk_place &at) {
+  const FftLayout read = layout_of(plan, plan.in, in), written = layout_of(plan, plan.out, out);
+  const auto nothing = [](long long, long long) {};
+  Operand<In> source(from, static_cast<size_t>(each_place(plan, read, in, nothing)), at);
+  Operand<Out> target(to, static_cast<size_t>(each_place(plan, written, out, nothing)), at);
+  source.fetch();
+  target.fetch();  // what lies between its elements stays
+  if (source.failed() || target.failed()) return CUFFT_EXEC_FAILED;
+  std::vector<In> values(static_cast<size_t>(plan.rows() * in));
+  std::vector<Out> results(static_cast<size_t>(plan.rows() * out));
+  each_place(plan, read, in, [&](long long number, long long place) { values[number] = source[place]; });
+  const bool done = library(
+      "fft", {values.data(), results.data()},
+      {plan.type, direction, plan.batch, plan.dimensions, plan.extents[0], plan.extents[1], plan.extents[2], in, out},
+      {}, at);
+  each_place(plan, written, out, [&](long long number, long long place) { target[place] = results[number]; });
+  target.send();
+  return done && !target.failed() ? CUFFT_SUCCESS : CUFFT_EXEC_FAILED;
+}
 inline FftPlan *find_plan(cufftHandle handle) {
   const bool known = handle > 0 && static_cast<size_t>(handle) < fft_plans().size();
   return known && fft_plans()[handle].exists ? &fft_plans()[handle] : nullptr;
@@ -80,6 +134,9 @@ cufftResult transform(cufftHandle handle, cufftType type, const In *from, Out *t
   const long long in = from_real ? padded : to_real ? plan->half() : plan->last();
   const long long out = to_real ? padded : from_real ? plan->half() : plan->last();
   cudaStreamSynchronize(plan->stream, at);
+  if (plan->in.given || plan->out.given)
+    return transform_strided(*plan, from, to, direction, to_real ? plan->half() : plan->last(),
+                             from_real ? plan->half() : plan->last(), at);
   Operand<In> source(from, static_cast<size_t>(plan->rows() * in), at);
   Operand<Out> target(to, static_cast<size_t>(plan->rows() * out), at);
   source.fetch();
@@ -106,12 +163,24 @@ inline cufftResult cufftPlan3d(cufftHandle *plan, int slices, int rows, int colu
   const int extents[] = {slices, rows, columns};
   return pk_program::make_plan(plan, extents, 3, type, 1);
 }
-// Of data without gaps: with other strides it is refused.
-inline cufftResult cufftPlanMany(cufftHandle *plan, int dimensions, int *extents, int *in_embed, int in_step, int,
-                                 int *out_embed, int out_step, int, cufftType type, int batch) {
+inline cufftResult cufftPlanMany(cufftHandle *plan, int dimensions, int *extents, int *in_embed, int in_step,
+                                 int in_distance, int *out_embed, int out_step, int out_distance, cufftType type,
+                                 int batch) {
   if (dimensions < 1 || dimensions > 3) return CUFFT_INVALID_VALUE;
-  if ((in_embed != nullptr && in_step != 1) || (out_embed != nullptr && out_step != 1)) return CUFFT_NOT_SUPPORTED;
-  return pk_program::make_plan(plan, extents, dimensions, type, batch);
+  if ((in_embed != nullptr && in_step < 1) || (out_embed != nullptr && out_step < 1)) return CUFFT_INVALID_VALUE;
+  const cufftResult made = pk_program::make_plan(plan, extents, dimensions, type, batch);
+  if (made != CUFFT_SUCCESS) return made;
+  const auto give = [dimensions](pk_program::FftLayout &layout, const int *embed, int step, int distance) {
+    if (embed == nullptr) return;
+    layout.given = true;
+    for (int i = 0; i < dimensions; ++i) layout.extents[3 - dimensions + i] = embed[i];
+    layout.step = step;
+    layout.distance = distance;
+  };
+  pk_program::FftPlan &known = *pk_program::find_plan(*plan);
+  give(known.in, in_embed, in_step, in_distance);
+  give(known.out, out_embed, out_step, out_distance);
+  return CUFFT_SUCCESS;
 }
 inline cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream) {
   pk_program::FftPlan *plan = pk_program::find_plan(handle);
