@@ -5,6 +5,8 @@ runs. seed(n) chooses others; Generator(seed) is a sequence of its own, Generato
 """
 
 from pygpukit.random.default import (
+    choice,
+    exponential,
     integers,
     normal,
     permutation,
@@ -21,7 +23,9 @@ from pygpukit.random.generator import Generator, default_rng
 
 __all__ = [
     "Generator",
+    "choice",
     "default_rng",
+    "exponential",
     "integers",
     "normal",
     "permutation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygpukit.random.generator import Generator
 
@@ -53,6 +53,16 @@ def standard_normal(size: Size = None, dtype: DTypeLike = "float32") -> GPUArray
 def normal(loc: float = 0.0, scale: float = 1.0, size: Size = None, dtype: DTypeLike = "float32") -> GPUArray:
     """Generator.normal() of the default generator."""
     return _default.normal(loc, scale, size, dtype)
+
+
+def choice(a: int | GPUArray, size: Size = None, replace: bool = True, p: Any = None, axis: int = 0) -> GPUArray:
+    """Generator.choice() of the default generator."""
+    return _default.choice(a, size, replace, p, axis)
+
+
+def exponential(scale: float = 1.0, size: Size = None, dtype: DTypeLike = "float32") -> GPUArray:
+    """Generator.exponential() of the default generator."""
+    return _default.exponential(scale, size, dtype)
 
 
 def permutation(x: int | GPUArray, axis: int = 0) -> GPUArray:

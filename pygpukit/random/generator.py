@@ -16,6 +16,7 @@ from pygpukit.core.dtypes import DataType, as_dtype
 from pygpukit.core.errors import DTypeError, InvalidSpecError
 from pygpukit.ops import copying, indexing, operands, sorting
 from pygpukit.ops.random import fill
+from pygpukit.random.distributions import Distributions
 
 if TYPE_CHECKING:
     from pygpukit.array.array import GPUArray
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     Size: TypeAlias = "int | Sequence[int] | None"
 
 
-class Generator:
+class Generator(Distributions):
     """Random arrays by Philox4x32-10, a counter-based generator (Salmon et al. 2011).
 
     seed: 0 to 2^64 - 1; unpredictable when left out. calls: how many calls to skip, so that Generator(g.seed, g.calls)
     continues as g. An array depends on the seed, the number of the call and the element's index, not on the device, the
-    stream or the launch; the bits are the same on `cuda` and `sim`. Arrays are made on the device, asynchronously on
-    the current stream; a captured graph repeats its numbers. Threads may share a generator: each call is counted once.
+    stream or the launch; the bits are the same on `cuda` and `sim`, but for those of distributions.py. Arrays are made
+    on the device, asynchronously on the current stream; a captured graph repeats its numbers. Threads may share a
+    generator: each call is counted once.
     """
 
     def __init__(self, seed: int | None = None, calls: int = 0) -> None:
