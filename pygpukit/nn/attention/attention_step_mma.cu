@@ -15,6 +15,7 @@ constexpr int kStepThreads = 256, kStepWarps = kStepThreads / 32;
 constexpr int kColumns = 8;    // query heads of a block
 constexpr int kLongest = 128;  // elements of a head
 constexpr int kPadding = 8;    // elements behind a row, against bank conflicts
+constexpr int kEarly = 4;      // parts that are read before it is known what they count for
 static_assert(kStepWarps == kColumns, "a warp for each head's weights");
 static_assert(kStepWarps * 16 == kLongest, "a warp for 16 elements of a result");
 
@@ -73,19 +74,21 @@ __global__ void __launch_bounds__(kStepThreads)
   };
 #pragma unroll
   for (int i = 0; i < kStages; ++i) ask(first + i, i);
+  for (int item = heads + warp; item < kColumns; item += kStepWarps)
+    for (long long i = lane; i < dim; i += 32) rows.query[item][i] = convert<T>::from(0.0f);
   if (call.places) await_previous();
   const T *of_row = qkv + row * call.width;
-  for (int item = warp; item < kColumns + 2; item += kStepWarps) {
+  for (int item = warp; item < heads + 2; item += kStepWarps) {  // few heads: a warp each, and for the own key and value
     const auto to_query = [&](long long i, T element) { rows.query[item][i] = element; };
-    if (item < kColumns) {
+    if (item < heads) {
       const T *from = of_row + (first_head + item) * dim;
-      if (item < heads && call.places)
+      if (call.places)
         turn_head(from, q_scale, cosines, sines, position, call, to_query);
       else
-        for (long long i = lane; i < dim; i += 32) to_query(i, item < heads ? from[i] : convert<T>::from(0.0f));
+        for (long long i = lane; i < dim; i += 32) to_query(i, from[i]);
     } else if (sees_own) {
       const long long place = start_of(table, row, kv_head, position, call) + position * dim;
-      if (item == kColumns) {
+      if (item == heads) {
         turn_head(of_row + (call.heads + kv_head) * dim, k_scale, cosines, sines, position, call,
                   [&](long long i, T element) {
                     rows.key[i] = element;
@@ -201,6 +204,15 @@ __global__ void __launch_bounds__(kStepThreads)
     if (count > 1 && warp == 0 && of_eight == 0) of_sums[2 * part] = top[e], of_sums[2 * part + 1] = all[e];
   }
   if (count == 1 || !is_last(counters + place, count)) return;
+  const int pairs = heads * static_cast<int>(dim) / 2, half = static_cast<int>(dim) / 2;
+  const auto pair_of = [&](int i, int part) {
+    const float *from = of_values + ((first_head + i / half) * call.parts + part) * dim + 2 * (i % half);
+    return *reinterpret_cast<const float2 *>(from);
+  };
+  float2 early[kEarly];  // on their way while the factors are found
+#pragma unroll
+  for (int part = 0; part < kEarly; ++part)
+    if (part < count && threadIdx.x < pairs) early[part] = pair_of(threadIdx.x, part);
   if (warp < heads) {
     const float *from = of_sums + 2 * ((first_head + warp) * call.parts + lane);
     const float own = lane < count ? from[0] : -__uint_as_float(0x7f800000u), sum = lane < count ? from[1] : 0.0f;
@@ -213,15 +225,17 @@ __global__ void __launch_bounds__(kStepThreads)
     if (lane == 0) rows.sum[warp] = whole;
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < heads * dim / 2; i += kStepThreads) {
-    const int head = i / static_cast<int>(dim / 2), element = 2 * (i % static_cast<int>(dim / 2));
-    const float *from = of_values + (first_head + head) * call.parts * dim + element;
+  for (int i = threadIdx.x; i < pairs; i += kStepThreads) {
+    const int head = i / half, element = 2 * (i % half);
     float2 sum = {0.0f, 0.0f};
-#pragma unroll 8
-    for (int part = 0; part < count; ++part) {
-      const float2 own = *reinterpret_cast<const float2 *>(from + part * dim);
+    const auto add = [&](int part, float2 own) {
       sum.x = fmaf(rows.factor[head][part], own.x, sum.x), sum.y = fmaf(rows.factor[head][part], own.y, sum.y);
-    }
+    };
+#pragma unroll
+    for (int part = 0; part < kEarly; ++part)
+      if (part < count) add(part, i < kStepThreads ? early[part] : pair_of(i, part));
+#pragma unroll 8
+    for (int part = kEarly; part < count; ++part) add(part, pair_of(i, part));
     T *const to = out + (place + head) * dim + element;
     to[0] = convert<T>::from(sum.x / rows.sum[head]), to[1] = convert<T>::from(sum.y / rows.sum[head]);
   }
