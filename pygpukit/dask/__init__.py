@@ -14,10 +14,11 @@ _HOMES = {
     "pygpukit.dask.mapping": "map",
     "pygpukit.dask.service": "Service",
     "pygpukit.dask.serving": "serve",
+    "pygpukit.dask.ways": "stats",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = ["Service", "cluster", "map", "register", "serve"]
+__all__ = ["Service", "cluster", "map", "register", "serve", "stats"]
 
 
 def __getattr__(name: str) -> Any:
