@@ -32,6 +32,7 @@ def samples_of(audio: Any, sample_rate: int | None = None) -> Array:
     """
     import numpy as np
 
+    rate: Any
     sound = read(audio) if isinstance(audio, (str, os.PathLike)) else audio
     if isinstance(sound, AudioBuffer):
         samples, rate = sound.to_numpy(), sound.sample_rate
@@ -44,14 +45,14 @@ def samples_of(audio: Any, sample_rate: int | None = None) -> Array:
         samples, rate = sound, RATE if sample_rate is None else sample_rate
         if not isinstance(samples, np.ndarray):
             samples = samples.to_numpy() if hasattr(samples, "to_numpy") else np.asarray(samples)
-    if not 1000 <= rate <= 768000:
-        raise InvalidSpecError(f"sample_rate is {rate}, must be 1000 to 768000 Hz", "sample_rate")
+    if isinstance(rate, str) or not 1000 <= rate <= 768000 or rate != int(rate):
+        raise InvalidSpecError(f"sample_rate is {rate!r}, must be a whole number of 1000 to 768000 Hz", "sample_rate")
     mono = _mono(_as_float(samples))
     if not mono.size:
         raise InvalidSpecError("the sound is empty; it must have at least one sample", "audio")
     if not np.isfinite(mono).all():
         raise InvalidSpecError("the sound has samples that are NaN or infinite", "audio")
-    return _resampled(mono, rate)
+    return _resampled(mono, int(rate))
 
 
 def pad_or_trim(audio_data: Any, length: int = 30 * RATE) -> GPUArray:

@@ -6,10 +6,13 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
+from pygpukit.asr.languages import code_of
 from pygpukit.asr.speech import SpeechOptions
 from pygpukit.core.errors import InvalidSpecError
+from pygpukit.core.sizes import whole
 
 TEMPERATURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _SPEECH = SpeechOptions(min_speech_duration_ms=0, min_silence_duration_ms=2000, speech_pad_ms=400)
@@ -19,7 +22,8 @@ _SPEECH = SpeechOptions(min_speech_duration_ms=0, min_silence_duration_ms=2000, 
 class Options:
     """Settings of a transcription. InvalidSpecError names the one that cannot be.
 
-    language: a code, None to hear it from the first window. task: "transcribe", or "translate" into English.
+    language: a code or its English name, None to hear it from the first window. task: "transcribe", or "translate"
+    into English.
     beam_size, patience: the search at temperature 0: how many sequences it keeps, and how many of those it waits
     for; 1 is greedy. best_of: how many are drawn above it. temperature: one, or those that are tried in turn while
     a window repeats itself (compression_ratio_threshold) or is improbable (log_prob_threshold); None for no such
@@ -54,6 +58,13 @@ class Options:
     vad_parameters: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("beam_size", "best_of", "max_length", "seed"):
+            object.__setattr__(self, name, whole(getattr(self, name), name, "a whole number"))
+        for name in ("patience", "max_initial_timestamp", "prompt_reset_on_temperature"):
+            if not isinstance(getattr(self, name), Real):
+                raise InvalidSpecError(f"{name} is {getattr(self, name)!r}, must be a number", name)
+        if self.language is not None:
+            object.__setattr__(self, "language", code_of(self.language))
         for name in ("beam_size", "best_of"):
             if not 1 <= getattr(self, name) <= 64:
                 raise InvalidSpecError(f"{name} is {getattr(self, name)}, must be 1 to 64", name)
@@ -93,8 +104,11 @@ class Options:
     @property
     def temperatures(self) -> tuple[float, ...]:
         """Those that are tried, in order."""
-        values = self.temperature
-        return (float(values),) if isinstance(values, (int, float)) else tuple(float(value) for value in values)
+        values: Any = self.temperature
+        several = [values] if isinstance(values, str | Real) else list(values)
+        if not all(isinstance(value, Real) for value in several):
+            raise InvalidSpecError(f"temperature is {values!r}, must be a number or some of them", "temperature")
+        return tuple(map(float, several))
 
 
 def _ids(tokens: Any) -> tuple[int, ...]:

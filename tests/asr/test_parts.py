@@ -201,3 +201,24 @@ def test_refusals(tmp_path: Path) -> None:
             gp.asr.Options(**settings)
     with pytest.raises(gp.InvalidSpecError, match="activation_function"):
         gp.asr.WhisperConfig(activation_function="relu")
+
+
+@pytest.mark.parametrize("language", ["de", "DE", "German", "de-AT", "de_DE", " german "])
+def test_a_language_by_its_code_or_name(language: str) -> None:
+    assert gp.asr.Options(language=language).language == "de"
+    assert gp.asr.Options(language="no such language").language == "no such language"
+
+
+@pytest.mark.parametrize("rate", ["16000", 16000.5])
+def test_a_rate_that_is_no_whole_number(rate: Any) -> None:
+    with pytest.raises(InvalidSpecError, match="sample_rate is"):
+        samples_of(np.zeros(100, np.float32), rate)
+    assert samples_of(np.zeros(100, np.float32), 8000.0).size == 200  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("beam_size", 2.0), ("temperature", "0.5"), ("patience", "1"), ("seed", "1")]
+)
+def test_settings_of_another_type_are_named(name: str, value: Any) -> None:
+    with pytest.raises(InvalidSpecError, match=name):
+        gp.asr.Options(**{name: value})
