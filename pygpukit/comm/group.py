@@ -15,11 +15,11 @@ from pygpukit.comm.failures import KINDS, failed_wait, kind_name, noted, repeate
 from pygpukit.comm.orders import Call, Orders
 from pygpukit.comm.pace import Pace
 from pygpukit.comm.rank import Rank
-from pygpukit.comm.windows import MAX_RANKS, Board, Windows, fields
+from pygpukit.comm.team import Team
+from pygpukit.comm.windows import Board, Windows, fields
 from pygpukit.core import deferred
 from pygpukit.core.backend import is_sim
-from pygpukit.core.device import device_count, index_of
-from pygpukit.core.errors import CollectiveError, DeviceMismatchError, InvalidSpecError
+from pygpukit.core.errors import CollectiveError, InvalidSpecError
 from pygpukit.jit.compile.check import CHECK_VARIABLE, check_mode
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class _Interrupted(BaseException):
     """Raised in the thread of a rank whose group has failed."""
 
 
-class Group:
+class Group(Team):
     """Devices that work together, each as one rank. `with Group(...) as group:` gives its memory back at the end.
 
     Parameters
@@ -60,19 +60,14 @@ class Group:
     """
 
     def __init__(self, devices: Sequence[DeviceLike] | None = None, timeout: float = 30.0) -> None:
-        self.devices = chosen_devices(devices, timeout, "Group")
+        super().__init__(devices, timeout)
         if len(self.devices) > 1 and is_sim() and check_mode(None, "sim"):
             raise InvalidSpecError(
                 f"Group: in checked mode ({CHECK_VARIABLE}) kernels of a process run one at a time, so that ranks "
                 "cannot meet; gp.comm.ProcessGroup has a process for each",
                 "devices",
             )
-        self.size = len(self.devices)
-        self.timeout = timeout
-        self._lock = threading.Lock()
-        self._orders = Orders(self.size)
         self._calls: dict[tuple[str, str], int] = {}
-        self._failure: BaseException | None = None
         self._running = False  # so that every rank's wait ends, not only the first one's
         self._windows = Windows(self.devices)
         self._board = Board(self.size)
@@ -173,15 +168,6 @@ class Group:
                 native.synchronize()
         self._close()
 
-    def __enter__(self) -> Group:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Group(devices={list(self.devices)})"
-
     def add(self, rank: int, call: Call) -> int:
         """One more call of a rank, in its order; its number. Raises CollectiveError where ranks wait for ever."""
         self.check()
@@ -261,21 +247,6 @@ class Group:
         """The error that a kernel wrote to the board."""
         names = {kind: name for (name, _), kind in self._calls.items()}
         return failed_wait(self._board.failures(), names, self._orders, self.timeout)
-
-
-def chosen_devices(devices: Sequence[DeviceLike] | None, timeout: float, what: str) -> tuple[int, ...]:
-    """The numbers of a group's devices, all where none are named. Raises as Group() does."""
-    chosen = range(device_count()) if devices is None else [index_of(one, what) for one in devices]
-    if not 1 <= len(chosen) <= MAX_RANKS:
-        raise InvalidSpecError(f"{what}: {len(chosen)} devices; give 1 to {MAX_RANKS}", "devices")
-    if len(set(chosen)) < len(chosen):
-        raise DeviceMismatchError(
-            f"{what}: devices {list(chosen)}: a device can be one rank only; name each once, or simulate more by "
-            "PYGPUKIT_SIM_DEVICES"
-        )
-    if not timeout > 0:
-        raise InvalidSpecError(f"{what}: timeout={timeout}; give seconds, more than 0", "timeout")
-    return tuple(chosen)
 
 
 def _end_threads(threads: Sequence[threading.Thread]) -> None:

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygpukit.comm.failures import failed_wait, noted, repeated
-from pygpukit.comm.group import chosen_devices
 from pygpukit.comm.orders import Call, Orders
+from pygpukit.comm.team import Team
 from pygpukit.comm.windows import Failed, check_access
 from pygpukit.core.errors import CollectiveError
 from pygpukit.worker import host
@@ -36,7 +36,7 @@ _LOOK_EVERY_S = 0.02
 _MEMBER = "pygpukit.comm.processes.member"
 
 
-class ProcessGroup:
+class ProcessGroup(Team):
     """Devices that work together, each as one rank in a process of its own. Use as a context: it ends the processes.
 
     What one rank's function does to its interpreter or its device, an endless kernel, an illegal address, costs its
@@ -66,14 +66,9 @@ class ProcessGroup:
     """
 
     def __init__(self, devices: Sequence[DeviceLike] | None = None, timeout: float = 30.0) -> None:
-        self.devices = chosen_devices(devices, timeout, "ProcessGroup")
+        super().__init__(devices, timeout)
         check_access(self.devices, "ProcessGroup")
-        self.size = len(self.devices)
-        self.timeout = timeout
-        self._lock = threading.Lock()
-        self._orders = Orders(self.size)
         self._names: dict[int, str] = {}  # of calls, by their kinds
-        self._failure: BaseException | None = None
         self._failed_s = 0.0
         self._ended = 0  # ranks whose function has come back
         self._workers = [Worker(f"rank {rank}", start=False, device=device) for rank, device in enumerate(self.devices)]
@@ -150,25 +145,10 @@ class ProcessGroup:
             raise failure
         return results
 
-    def check(self) -> None:
-        """Raises CollectiveError when the group has failed."""
-        with self._lock:
-            if self._failure is not None:
-                raise repeated(self._failure)
-
     def close(self) -> None:
         """End the processes; the driver takes their memory back. The group is of no use any more."""
         self._fail(CollectiveError("the group is closed; make a new one"))
         self._close()
-
-    def __enter__(self) -> ProcessGroup:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"ProcessGroup(devices={list(self.devices)})"
 
     def _begin(self) -> None:
         """Start the processes, and show each the others' windows."""
