@@ -25,7 +25,7 @@ TIMES = 10_000  # launches, copies and fills whose times are kept
 _SHOWN_BYTES = 1 << 20  # of what is written to a notebook
 _READ_BYTES = 1 << 16
 _WATCH_S = 0.1  # between two looks at how many processes there are
-_GRACE_S = 0.2  # for the last of the output, once the program has ended
+_GRACE_S = 5.0  # for the last of the output, where something that left the program holds it open
 
 
 class Process:
