@@ -21,6 +21,8 @@ def read_config(architecture: Architecture, config: Mapping[str, Any], where: st
     table, name = architecture.fields, architecture.name
     check_fields(config, table, where, name)
     absent = {key: value for key, value in table.defaults.items() if key not in config}
+    if config.get("rope_parameters") is not None:  # newer files have the rotation there
+        absent.pop("rope_scaling", None)
     fields = Fields({**config, **absent}, where)
 
     def need(*names: str) -> int:
