@@ -16,6 +16,7 @@ from pygpukit.llm.layer_weights import LayerWeights
 from pygpukit.llm.models import prefix_of, read_config
 from pygpukit.llm.models.llama4 import LLAMA4, mixture
 from pygpukit.models import open_checkpoint
+from pygpukit.models.text_part import TextPart, has_text_part
 from pygpukit.nn.loading import TensorLoader
 from pygpukit.ops.matmul.gemm import matmul
 
@@ -208,6 +209,8 @@ class Llama4Model:
         """
         checkpoint = open_checkpoint(model_path, progress=False)
         try:
+            if has_text_part(checkpoint.config):
+                checkpoint = TextPart(checkpoint)
             stored = checkpoint.config
             if stored.get("model_type") != LLAMA4.name:
                 raise InvalidSpecError(

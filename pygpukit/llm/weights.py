@@ -17,12 +17,21 @@ from pygpukit.kernels.needed import Coming
 from pygpukit.llm.engine.room import bytes_or_share, check_kept, check_room
 from pygpukit.llm.loader import Loader
 from pygpukit.llm.model import CausalTransformerModel
-from pygpukit.llm.models import MODEL_SPECS, ModelSpec, architecture_of, biases, check_tensors, read_config
+from pygpukit.llm.models import (
+    MODEL_SPECS,
+    ModelSpec,
+    architecture_of,
+    biases,
+    check_tensors,
+    is_known,
+    read_config,
+)
 from pygpukit.llm.models.shapes import fields_of
 from pygpukit.llm.models.spec import spec_from
 from pygpukit.llm.parallel import Devices, Places, check_several, loaded_by, places_of, read_parts
 from pygpukit.llm.replaced import operations_for, replace_in
 from pygpukit.models.quantised.quantise import NAMES, QuantisingCheckpoint
+from pygpukit.models.text_part import TextPart, has_text_part
 from pygpukit.models.tokenizer.ending import generation_of
 from pygpukit.nn.config import TransformerConfig
 from pygpukit.nn.kv_cache import check_kv_dtype
@@ -156,6 +165,8 @@ def from_checkpoint(
     check_room(context, slots, kv_memory)
     _check_quantize(quantize, activations)
     budget = _budget(weights_memory)
+    if has_text_part(checkpoint.config) and not is_known(checkpoint.config.get("model_type")):
+        checkpoint = TextPart(checkpoint)
     title = name or checkpoint.name
     where = f"{title}: config.json"
     fields = {**checkpoint.config, **(config or {})}

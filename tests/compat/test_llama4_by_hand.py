@@ -40,6 +40,21 @@ def test_tokens_are_those_of_the_loaded_model(path: Path) -> None:
     assert gp.llm.generate(model, IDS[:20], 12, eos_token_id=want[3]).tolist() == IDS[:20] + list(want[:4])
 
 
+def test_of_a_folder_with_pictures_the_text_is_read(path: Path, tmp_path: Path) -> None:
+    """As a file, so by load() and by hand."""
+    named = {f"language_model.{name}": values for name, values in tensors(CONFIG).items()}
+    folder(tmp_path / "p", named | {"vision_model.weight": np.ones(3, np.float32)})
+    (tmp_path / "p" / "config.json").write_text(json.dumps({"model_type": "llama4", "text_config": CONFIG}))
+    with pytest.warns(UserWarning, match="left out: 1 tensors of vision_model"):
+        model = gp.llm.Llama4Model.from_safetensors(tmp_path / "p")
+    plain = gp.llm.Llama4Model.from_safetensors(path)
+    assert model.forward(IDS[:9]).to_numpy().tobytes() == plain.forward(IDS[:9]).to_numpy().tobytes()
+    with pytest.warns(UserWarning, match="left out: 1 tensors of vision_model"):
+        loaded = gp.llm.load(tmp_path / "p", context=64, progress=False)
+    want = gp.llm.load(path, context=64, progress=False).stream(IDS[:9], 5, ignore_eos=True).complete().token_ids
+    assert loaded.stream(IDS[:9], 5, ignore_eos=True).complete().token_ids == want
+
+
 def test_a_part_of_a_text_sees_its_own_chunk() -> None:
     config = gp.llm.Llama4Config(
         hidden_size=8, num_attention_heads=2, num_key_value_heads=1, head_dim=4, attention_chunk_size=6

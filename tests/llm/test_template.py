@@ -50,6 +50,34 @@ def test_apply_chat_template_gives_ids() -> None:
         apply_chat_template([], tokenizer, return_tensors="pt")  # type: ignore[arg-type]
 
 
+OF_PARTS = (
+    "{% for m in messages %}<{{ m.role }}>{% for part in m.content %}{% if part['type'] == 'image' %}<image>"
+    "{% elif part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}; {% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        OF_PARTS,
+        OF_PARTS.replace("{% for m", "{{ bos_token + '' }}{% for m"),
+        "{% for m in messages %}<{{ m.role }}>{{ (m.content | selectattr('type', 'equalto', 'text') | first).text }}; "
+        "{% endfor %}",
+    ],
+)
+def test_a_template_of_parts_loses_no_text(source: str) -> None:
+    assert ChatTemplate(source, {"bos_token": ""}).render(CHAT) == "<system>s; <user>q; "
+    parts = [{"role": "user", "content": [{"type": "text", "text": "q"}]}]
+    assert ChatTemplate(source, {"bos_token": ""}).render(parts) == "<user>q; "
+
+
+def test_a_template_of_texts_gets_texts() -> None:
+    both = "{% for m in messages %}{% if m.content is string %}text {{ m.content }}{% endif %}{% endfor %}"
+    assert ChatTemplate(both).render(CHAT) == "text stext q"
+    silent = "{% for m in messages %}{{ m.role }}{# no text #}{% endfor %}"
+    assert ChatTemplate(silent).render(CHAT) == "systemuser"
+
+
 @pytest.mark.parametrize(
     ("source", "text"),
     [

@@ -73,6 +73,7 @@ __all__ = [
     "biases",
     "check_tensors",
     "detect_model_spec",
+    "is_known",
     "prefix_of",
     "read_config",
 ]
@@ -103,6 +104,11 @@ def architecture_of(model_type: Any, tensor_names: Iterable[str], spec: ModelSpe
             f"models of the type {model_type!r} are not there yet; known are {', '.join(ARCHITECTURES)}", "model_type"
         )
     return ARCHITECTURES[model_type]
+
+
+def is_known(model_type: Any) -> bool:
+    """True if there is an architecture of that name, here or in a plugin. Raises PluginError."""
+    return isinstance(model_type, str) and (model_type in ARCHITECTURES or _of_plugin(model_type) is not None)
 
 
 def _of_plugin(model_type: str) -> Architecture | None:

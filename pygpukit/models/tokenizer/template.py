@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -35,6 +36,7 @@ Message: TypeAlias = "ChatMessage | Mapping[str, Any]"
 
 _SECONDS, _BYTES, _CHARACTERS = 2, 512 << 20, 16 << 20  # of the processor, of memory, of text
 _PATIENCE_S = 60  # for an answer, on a machine that is busy with other things
+_PROBE = "\U00014646\U00014645"  # letters that nothing escapes, and hardly any template writes
 
 
 class ChatTemplate:
@@ -52,17 +54,46 @@ class ChatTemplate:
     def render(self, messages: Iterable[Message], add_generation_prompt: bool = True, **context: Any) -> str:
         """The text for messages; add_generation_prompt ends it with what comes before an answer.
 
-        context are further variables of the template: tools, enable_thinking. Values must be what JSON can hold.
+        context are further variables of the template: tools, enable_thinking. Values must be what JSON can hold. Where
+        the template reads contents as lists of parts alone, as those of models that see pictures may, texts are given
+        as such lists.
         """
+        written = plain(messages)
+        if _wants_parts(self.source, tuple(sorted(self.tokens.items()))):
+            written = [
+                {**one, "content": _part(one["content"])} if isinstance(one.get("content"), str) else one
+                for one in written
+            ]
         values = {
             **self.tokens,
             "tools": None,
             "documents": None,
             **context,
-            "messages": plain(messages),
+            "messages": written,
             "add_generation_prompt": add_generation_prompt,
         }
         return _worker.render(self.source, values)
+
+
+def _part(text: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": text}]
+
+
+@lru_cache(maxsize=64)
+def _wants_parts(source: str, tokens: tuple[tuple[str, str], ...]) -> bool:
+    """True if a text is lost unless it is a part of a list."""
+    if "text" not in source:
+        return False
+
+    def shows(content: Any) -> bool:
+        message = {"role": "user", "content": content}
+        try:
+            values = {**dict(tokens), "tools": None, "documents": None, "messages": [message]}
+            return _PROBE in _worker.render(source, values | {"add_generation_prompt": False})
+        except ModelFileError:
+            return False
+
+    return not shows(_PROBE) and shows(_part(_PROBE))
 
 
 def plain(messages: Iterable[Message]) -> list[dict[str, Any]]:
