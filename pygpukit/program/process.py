@@ -36,8 +36,10 @@ class Process:
 
     def __init__(self, show: Callable[[str], None] | None = None) -> None:
         self._show = show
+        # Both ends here are closed once, by whoever uses them: a number that is closed twice may be another's by then.
         order, self._order = os.pipe()
         self._report, report = os.pipe()
+        self._is_used = False
         output: dict[str, Any] = {}
         if show is not None:
             output = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
@@ -55,18 +57,21 @@ class Process:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with contextlib.suppress(OSError):
-            os.close(self._order)
+        if self._is_used:
+            self._end()
+            return
+        os.close(self._order)
         self._end()
+        os.close(self._report)
         if self._process.stdout is not None:
             self._process.stdout.close()
-        with contextlib.suppress(OSError):
-            os.close(self._report)
 
     def run(self, program: Program, arguments: Sequence[str], timeout_s: float | None = None, times: int = 0) -> Result:
         """The result of the program, called with these arguments, the first its name. times: of how many launches,
         copies and fills, the first ones, to keep the times; each costs two events on a GPU. Ctrl-C ends it, and is
         raised."""
+        assert not self._is_used, "a process runs one program"
+        self._is_used = True
         start = time.perf_counter()
         report = bytearray()
         readers = [threading.Thread(target=_read, args=(self._report, report), daemon=True)]
@@ -123,15 +128,16 @@ class Process:
         assert self._show is not None
         shown = 0
         rest = b""
-        while data := os.read(output.fileno(), _READ_BYTES):
-            room = _SHOWN_BYTES - shown
-            if room <= 0:
-                continue
-            shown += len(data)
-            text, rest = _whole(rest + data[:room])
-            self._show(text)
-            if shown >= _SHOWN_BYTES:
-                self._show(f"\n[more than {_SHOWN_BYTES >> 20} MiB of output: the rest is not shown]\n")
+        with output:
+            while data := os.read(output.fileno(), _READ_BYTES):
+                room = _SHOWN_BYTES - shown
+                if room <= 0:
+                    continue
+                shown += len(data)
+                text, rest = _whole(rest + data[:room])
+                self._show(text)
+                if shown >= _SHOWN_BYTES:
+                    self._show(f"\n[more than {_SHOWN_BYTES >> 20} MiB of output: the rest is not shown]\n")
 
     def _end(self) -> None:
         """The process, and what it left behind, are gone."""
@@ -148,8 +154,8 @@ def _whole(data: bytes) -> tuple[str, bytes]:
 
 
 def _read(descriptor: int, into: bytearray) -> None:
-    with contextlib.suppress(OSError):
-        while data := os.read(descriptor, _READ_BYTES):
+    with os.fdopen(descriptor, "rb", buffering=0) as pipe:
+        while data := pipe.read(_READ_BYTES):
             into += data[: _KEPT_BYTES - len(into)]
 
 

@@ -101,3 +101,12 @@ def test_a_size_that_is_none_is_named(tmp_path: Path) -> None:
         capture_output=True, text=True, env={**os.environ, limits.MEMORY_VARIABLE: "much"},
     )  # fmt: skip
     assert done.returncode != 0 and limits.MEMORY_VARIABLE in done.stderr
+
+
+def test_numbers_of_files_that_others_took_meanwhile_stay_theirs(tmp_path: Path) -> None:
+    with Process([].append) as process:
+        program = build([Source("int main() { return 7; }\n", "p.cu", tmp_path)])
+        assert process.run(program, ["p"]).exit_code == 7
+        others = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]  # the numbers that are free again, too
+    for one in others:
+        os.close(one)
