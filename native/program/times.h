@@ -8,18 +8,18 @@
 
 namespace pk::program {
 
-// What is told of a piece of work besides its times. blocks and threads (of a block): of a kernel. bytes: of a copy or
-// fill, and of the memory that a kernel's arguments point to.
+// A launch, copy or fill as the report has it, beside its times. blocks: of a kernel's grid; threads: of each block.
+// bytes: those that a copy or fill writes, or those of the memory that a kernel's arguments point to.
 struct Described {
   const char *kind = "";  // "kernel", "copy" or "fill"
   std::string name;
   uint64_t blocks = 0, threads = 0, bytes = 0;
 };
 
-// The times of the first pieces of work, so many, are kept and reported. 0, as at first: of none.
+// Keep and report the times of the first `limit` launches, copies and fills. It is 0 until this is called.
 void keep_times(uint32_t limit);
 
-// From its making to end(), which the work on its stream lies between.
+// Times the work that is put on a stream between its construction and end().
 class Timing {
  public:
   explicit Timing(const Stream &stream);
